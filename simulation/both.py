@@ -53,6 +53,7 @@ class Both:
             scene.say(f"maintenance of {member.id} in {starts - now:.0f} s, in one event for both clusters")
             known = Asked(at=now, instance=member.id, kind=Kind.MAINTENANCE, key=detail["eventArn"], takes=starts)
             scene.asked.append(known)
+            scene.fleet.notices.list_maintenance(member, starts, detail["eventArn"])
             self._timeline.at(starts, partial(self._retire, member), "retirement")
         self._emit(event)
 

@@ -67,6 +67,8 @@ class CapacityBlocks:
         block = Block(ends=ends, instances=tuple(request.body["instances"]))
         with model_lock:
             self._blocks[name] = block
+            for instance in self._moto(block):
+                instance.capacity_reservation_id = name
         if request.body.get("warns"):
             self._at(ends - WARNED_BEFORE, lambda: self._warn(name, block))
         self._at(ends - TERMINATED_BEFORE, lambda: self._end(name, block))
@@ -94,10 +96,14 @@ class CapacityBlocks:
         """End the instances that still run, whatever runs there."""
         if self._blocks.get(name) != block:
             return
-        backend = ec2_backends[self._settings.account][self._settings.region]
-        for instance in (backend.get_instance_by_id(one) for one in block.instances):
-            if instance is not None and instance.state in LIVE_STATES:
+        for instance in self._moto(block):
+            if instance.state in LIVE_STATES:
                 instance.terminate()
+
+    def _moto(self, block: Block) -> list[Any]:
+        backend = ec2_backends[self._settings.account][self._settings.region]
+        found = (backend.get_instance_by_id(name) for name in block.instances)
+        return [instance for instance in found if instance is not None]
 
     def _describe(self) -> ActionResult:
         """Describe the blocks that have not ended; the filters that Leeward sends select just these."""

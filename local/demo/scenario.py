@@ -118,8 +118,11 @@ def spot_warning(stack: LocalStack, instance: str) -> dict[str, Any]:
 
 
 def maintenance(stack: LocalStack, instances: tuple[str, ...]) -> dict[str, Any]:
-    """Return AWS Health's event of a scheduled change of the instances, twelve hours ahead."""
+    """Let EC2 schedule the retirement of the instances, twelve hours ahead, and return AWS Health's event of it."""
     starts = datetime.now(UTC) + timedelta(hours=12)
+    for instance in instances:
+        retired = {"code": "instance-retirement", "inSeconds": 12 * 3600}
+        stack.control("PUT", f"scheduled-events/{instance}", retired)
     code = "AWS_EC2_INSTANCE_RETIREMENT_SCHEDULED"
     arn = f"arn:aws:health:{stack.region}::event/EC2/{code}/{code}_demo"
     return envelope(

@@ -112,6 +112,7 @@ class SimInstance:
             tags=self.tags,
             image=self.image,
             launched=datetime.fromtimestamp(self.launched, UTC),
+            reservation=self.reservation,
         )
 
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from simulation.aws.fleet import SimFleet
 
 SPOT_NOTICE = 120.0
+RESERVED = "cr-0f00d"  # an interruptible capacity reservation
 SYSTEM_REBOOT = "AWS_EC2_SYSTEM_REBOOT_MAINTENANCE_SCHEDULED"
 BLOCK_WARNS, BLOCK_TERMINATES = 600.0, 1800.0  # seconds: the warning before the end of instances, that before the end
 
@@ -25,7 +26,8 @@ class Notices:
 
     def __init__(self, fleet: "SimFleet", timeline: Timeline, to: Listeners) -> None:
         self._fleet, self._timeline, self._to = fleet, timeline, to
-        self.scheduled: dict[str, ScheduledEvent] = {}  # by instance, as EC2 lists it
+        self.scheduled: dict[str, ScheduledEvent] = {}  # reboots by instance, as EC2 lists them
+        self._maintained: dict[str, dict[str, ScheduledEvent]] = {}  # maintenance by instance and Health event
         self._blocks: dict[str, datetime] = {}  # Capacity Block -> its end
 
     def spot_warning(self, member: SimInstance) -> None:
@@ -38,7 +40,7 @@ class Notices:
     def reservation_warning(self, member: SimInstance) -> None:
         """Take its capacity reservation back: the warning now, the end two minutes later."""
         now = self._timeline.now()
-        takes = now + SPOT_NOTICE
+        takes, member.reservation = now + SPOT_NOTICE, member.reservation or RESERVED
         self._to.asked(Asked(at=now, instance=member.id, kind=Kind.RESERVATION, takes=takes))
         reported = self._timeline.instant()
         self._to.emit(
@@ -97,8 +99,26 @@ class Notices:
         event = events.maintenance(self._fleet.emit_id(), member.id, now, begins)
         event["detail"]["eventArn"] = arn = arn or str(event["detail"]["eventArn"])
         self._to.asked(Asked(at=now.timestamp(), instance=member.id, kind=Kind.MAINTENANCE, key=arn, takes=starts))
+        self.list_maintenance(member, starts, arn)
         self._to.emit(event)
         return arn
+
+    def list_maintenance(self, member: SimInstance, starts: float, key: str) -> None:
+        """Let EC2 list maintenance that AWS Health announces under this key, or move it to another date."""
+        begins = datetime.fromtimestamp(starts, UTC).replace(microsecond=0)
+        listed = ScheduledEvent(id=key, instance=member.id, code="instance-retirement", starts=begins)
+        self._maintained.setdefault(member.id, {})[key] = listed
+
+    def listed(self) -> dict[str, tuple[ScheduledEvent, ...]]:
+        """Return EC2's scheduled events by instance. Maintenance whose date has passed is completed."""
+        now = self._timeline.instant()
+        found = {name: [event] for name, event in self.scheduled.items()}
+        for name, events_of in self._maintained.items():
+            found.setdefault(name, []).extend(
+                event if event.starts and event.starts > now else replace(event, description=COMPLETED)
+                for event in events_of.values()
+            )
+        return {name: tuple(events_of) for name, events_of in found.items()}
 
     def reboot(self, member: SimInstance, starts: float, *, lost: bool) -> None:
         """Schedule a reboot, which EC2 lists; `lost`: AWS Health's message about it never comes."""

@@ -46,7 +46,7 @@ class SimInstances:
     def scheduled_events(self) -> Mapping[str, tuple[ScheduledEvent, ...]]:
         """Return the scheduled events of instances that run."""
         running = {m.id for m in self._fleet.instances.values() if m.state == "running"}
-        return {name: (event,) for name, event in self._fleet.notices.scheduled.items() if name in running}
+        return {name: listed for name, listed in self._fleet.notices.listed().items() if name in running}
 
     def impaired(self) -> Mapping[str, Impairment]:
         """Return the instances whose system status check fails."""

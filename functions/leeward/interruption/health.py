@@ -11,6 +11,8 @@ from leeward.interruption import fields
 from leeward.interruption.fields import MalformedMessageError
 
 FIRST_PAGE = frozenset({"", "1"})
+PLANNED_LIFECYCLE = "_PLANNED_LIFECYCLE_EVENT"  # suffix of a type: the end of support of a version, and the like
+RESOLVED = "RESOLVED"  # status of an entity that needs nothing any more
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +52,9 @@ def read(detail: Mapping[str, Any]) -> HealthChange:
 def _ignored(detail: Mapping[str, Any], instances: tuple[str, ...]) -> str:
     scope = fields.optional_text(detail, "eventScopeCode")
     status = fields.optional_text(detail, "statusCode")
+    code = fields.optional_text(detail, "eventTypeCode")
+    if code.endswith(PLANNED_LIFECYCLE):
+        return f"Health event {code}: it announces a change of a service, and names what to update"
     if scope not in {"", "ACCOUNT_SPECIFIC"}:
         return f"Health event with scope {scope}: only ACCOUNT_SPECIFIC counts"
     if status not in {"", "open", "upcoming"}:
@@ -76,7 +81,9 @@ def _id(detail: Mapping[str, Any]) -> str:
 
 
 def _instances(detail: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the instances among the entities, by id or ARN; other resources (a host, a volume) are skipped."""
+    """Yield the instances among the entities, by id or ARN; other resources (a host, a volume), entities without a
+    value and resolved ones are skipped.
+    """
     entities = detail.get("affectedEntities")
     if entities is None:
         return
@@ -85,6 +92,6 @@ def _instances(detail: Mapping[str, Any]) -> Iterator[str]:
     for entity in entities:
         if not isinstance(entity, dict):
             raise MalformedMessageError(f"affectedEntities: found {fields.shown(entity)}, expected objects")
-        value = fields.text(entity, "entityValue").rsplit("/", 1)[-1]
-        if value.startswith("i-"):
+        value = fields.optional_text(entity, "entityValue").rsplit("/", 1)[-1]
+        if value.startswith("i-") and fields.optional_text(entity, "status") != RESOLVED:
             yield fields.instance_id({"entityValue": value}, "entityValue")

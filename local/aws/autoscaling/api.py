@@ -50,7 +50,7 @@ class Api:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._launches = LaunchInstances(engine)
-        self._refreshes = InstanceRefreshes()
+        self._refreshes = InstanceRefreshes(engine)
 
     def install(self) -> None:
         """Add the answers to moto's ``AutoScalingResponse``."""

@@ -124,7 +124,7 @@ class Engine:
         description = f"Launching a new EC2 instance: {instance.id}"
         activity = self.activities.begin(key_of(group), group, description=description, cause=cause, instance=instance)
         ready = functools.partial(self._launched, group, state, activity)
-        if not self._hold(group, state, Transition.LAUNCHING, activity, ready):
+        if not self.hold(group, state, Transition.LAUNCHING, activity, ready):
             self.timeline.after(self.pace.boot + _MOMENT, functools.partial(ready, Result.CONTINUE))
         return state
 
@@ -138,14 +138,14 @@ class Engine:
             self.reconcile(group)
             return
         if state.lifecycle_state == "Pending:Wait":
-            self._enter(state, "Pending:Proceed")
+            self.enter(state, "Pending:Proceed")
         if state.instance.state == "pending":
             later = functools.partial(self._launched, group, state, activity, result)
             self.timeline.after(_MOMENT, later)
             return
         if state.instance.state != "running":
             return
-        self._enter(state, "InService")
+        self.enter(state, "InService")
         self.activities.end(activity, "Successful")
         messages.outcome(self.outbox, group, activity, transition=Transition.LAUNCHING, ok=True)
         for replaced in rebalancing.replaced_by(group, state):
@@ -160,8 +160,8 @@ class Engine:
         rebalancing.forget(group, state)
         activity = self._termination_activity(group, state, cause)
         finish = functools.partial(self._released, group, state, activity)
-        if not hooks or not self._hold(group, state, Transition.TERMINATING, activity, finish):
-            self._enter(state, "Terminating")
+        if not hooks or not self.hold(group, state, Transition.TERMINATING, activity, finish):
+            self.enter(state, "Terminating")
             self._shut_down(group, state, activity)
         _register(group)
         return activity
@@ -171,7 +171,7 @@ class Engine:
         self.begin_termination(group, state, cause, hooks=False)
 
     def _released(self, group: Any, state: Any, activity: dict[str, Any], _result: Result) -> None:
-        self._enter(state, "Terminating:Proceed")
+        self.enter(state, "Terminating:Proceed")
         self._shut_down(group, state, activity)
 
     def _shut_down(self, group: Any, state: Any, activity: dict[str, Any]) -> None:
@@ -193,21 +193,34 @@ class Engine:
             key_of(group), group, description=description, cause=cause, instance=state.instance
         )
 
-    def _enter(self, state: Any, lifecycle: str) -> None:
+    def enter(self, state: Any, lifecycle: str) -> None:
+        """Move an instance into a lifecycle state."""
         state.lifecycle_state = lifecycle
         self.journal.note(state.instance.id, lifecycle)
 
     # -- holding -------------------------------------------------------------------------------------------------
 
-    def _hold(self, group: Any, state: Any, transition: Transition, activity: dict[str, Any], done: Any) -> bool:
+    def hold(
+        self,
+        group: Any,
+        state: Any,
+        transition: Transition,
+        activity: dict[str, Any],
+        done: Any,
+        *,
+        keeps: str = "",
+    ) -> bool:
+        """Let the hooks of a transition hold an instance; return whether there are any. ``keeps``: the lifecycle state
+        in which they hold one that stays, whose root volume is replaced.
+        """
         hooks = self.hooks.of(key_of(group), transition)
         if not hooks:
             return False
-        self._enter(state, "Pending:Wait" if transition is Transition.LAUNCHING else "Terminating:Wait")
+        self.enter(state, keeps or ("Pending:Wait" if transition is Transition.LAUNCHING else "Terminating:Wait"))
         activity["StatusCode"] = "MidLifecycleAction"
         wait = self.waits.begin(state.instance.id, key_of(group), hooks, time.monotonic(), done)
         for action in list(wait.actions):
-            messages.lifecycle_action(self.outbox, group, state.instance.id, action)
+            messages.lifecycle_action(self.outbox, group, state.instance.id, action, keeps=bool(keeps))
         return True
 
     # -- health --------------------------------------------------------------------------------------------------

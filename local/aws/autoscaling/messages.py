@@ -17,14 +17,18 @@ _ENDS = {
     Transition.TERMINATING: {"Origin": "AutoScalingGroup", "Destination": "EC2"},
 }
 
+_KEPT = {"Origin": "AutoScalingGroup", "Destination": "AutoScalingGroup", "Action": "ReplaceRootVolume"}
+
 
 def timestamp() -> str:
     """Return the present time as Auto Scaling writes it: UTC with milliseconds and Z."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def lifecycle_action(outbox: Outbox, group: Any, instance_id: str, action: OpenAction) -> None:
-    """Report one hook that now holds an instance: always to EventBridge, and raw to the hook's own target."""
+def lifecycle_action(outbox: Outbox, group: Any, instance_id: str, action: OpenAction, *, keeps: bool = False) -> None:
+    """Report one hook that now holds an instance: always to EventBridge, and raw to the hook's own target. ``keeps``:
+    the instance stays, and its root volume is replaced.
+    """
     hook = action.hook
     body: dict[str, Any] = {
         "LifecycleActionToken": action.token,
@@ -32,7 +36,7 @@ def lifecycle_action(outbox: Outbox, group: Any, instance_id: str, action: OpenA
         "LifecycleHookName": hook.name,
         "EC2InstanceId": instance_id,
         "LifecycleTransition": hook.transition.value,
-        **_ENDS[hook.transition],
+        **(_KEPT if keeps else _ENDS[hook.transition]),
     }
     if hook.metadata is not None:
         body["NotificationMetadata"] = hook.metadata

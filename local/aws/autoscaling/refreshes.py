@@ -1,4 +1,5 @@
-"""Instance refreshes. They are recorded so that a running one can be found, but never carried out."""
+"""Instance refreshes. Rolling ones are recorded so that a running one can be found, but never carried out; those that
+replace root volumes are (``root_volumes``)."""
 
 from __future__ import annotations
 
@@ -8,6 +9,10 @@ from uuid import uuid4
 
 from moto.autoscaling.exceptions import AutoscalingClientError
 from moto.core.responses import ActionResult
+
+from local.aws.autoscaling.engine import Engine
+from local.aws.autoscaling.lookups import group_of
+from local.aws.autoscaling.root_volumes import REPLACE_ROOT_VOLUME, replace_root_volumes
 
 
 class RefreshInProgress(AutoscalingClientError):
@@ -27,8 +32,11 @@ class NoActiveRefresh(AutoscalingClientError):
 class InstanceRefreshes:
     """Refreshes of each group, newest first."""
 
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
     def start(self, response: Any, parameters: dict[str, Any]) -> ActionResult:
-        """Answer StartInstanceRefresh: the refresh stays InProgress until it is cancelled."""
+        """Answer StartInstanceRefresh: a rolling refresh stays InProgress until it is cancelled."""
         refreshes = self._of(response, parameters)
         if _active(refreshes):
             raise RefreshInProgress
@@ -40,6 +48,8 @@ class InstanceRefreshes:
             "PercentageComplete": 0,
         }
         refreshes.insert(0, refresh)
+        if parameters.get("Strategy") == REPLACE_ROOT_VOLUME:
+            replace_root_volumes(self._engine, group_of(response, parameters), refresh)
         return ActionResult({"InstanceRefreshId": refresh["InstanceRefreshId"]})
 
     def cancel(self, response: Any, parameters: dict[str, Any]) -> ActionResult:

@@ -10,7 +10,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-COUNTED_STATES = frozenset({"Pending", "Pending:Wait", "Pending:Proceed", "InService"})
+REPLACING_STATES = (  # of an instance whose root volume an instance refresh replaces, in their order
+    "ReplacingRootVolume",
+    "ReplacingRootVolume:Wait",
+    "ReplacingRootVolume:Proceed",
+    "RootVolumeReplaced",
+)
+COUNTED_STATES = frozenset({"Pending", "Pending:Wait", "Pending:Proceed", "InService", *REPLACING_STATES})
 NO_CAPACITY = "InsufficientInstanceCapacity"
 NO_ADDRESSES = "InsufficientFreeAddressesInSubnet"
 

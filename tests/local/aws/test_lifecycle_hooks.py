@@ -189,3 +189,33 @@ def test_hooks_are_described_updated_and_deleted(a_group, put_hook, asg):
     assert "NotificationTargetARN" not in hook
     asg.delete_lifecycle_hook(AutoScalingGroupName=group.name, LifecycleHookName="drain")
     assert asg.describe_lifecycle_hooks(AutoScalingGroupName=group.name)["LifecycleHooks"] == []
+
+
+def test_an_instance_whose_root_volume_is_replaced_is_held_before_and_after_its_reboot(
+    a_group, a_queue, put_hook, answer, asg
+):
+    events = a_queue("aws.autoscaling")
+    group = a_group()
+    instance = group.in_service(1)[0]
+    put_hook(group)
+    put_hook(group, name="join", transition=LAUNCHING)
+
+    def state():
+        return asg.describe_auto_scaling_instances(InstanceIds=[instance])["AutoScalingInstances"][0]["LifecycleState"]
+
+    asg.start_instance_refresh(AutoScalingGroupName=group.name, Strategy="ReplaceRootVolume")
+    held = events.event(about(instance, "EC2 Instance-terminate Lifecycle Action"))["detail"]
+    assert (held["Action"], held["Origin"], held["Destination"]) == (
+        "ReplaceRootVolume",
+        "AutoScalingGroup",
+        "AutoScalingGroup",
+    )
+    assert state() == "ReplacingRootVolume:Wait"
+    answer(group, instance)
+    back = events.event(about(instance, "EC2 Instance-launch Lifecycle Action"))["detail"]
+    assert (back["Action"], state()) == ("ReplaceRootVolume", "Pending:Wait")
+    answer(group, instance, name="join")
+    eventually(lambda: state() == "InService")
+    refreshes = asg.describe_instance_refreshes(AutoScalingGroupName=group.name)["InstanceRefreshes"]
+    assert [one["Status"] for one in refreshes] == ["Successful"]
+    assert group.in_service(1) == [instance]

@@ -275,6 +275,9 @@ class TestHealthEvents:
             {"detail__affectedEntities": []},
             {"detail__affectedEntities": ...},
             {"detail__affectedEntities": [{"entityValue": "vol-0abc"}]},
+            {"detail__affectedEntities": [{}, {"entityValue": ""}, {"entityValue": None}]},
+            {"detail__affectedEntities": [{"entityValue": "i-0abc", "status": "RESOLVED"}]},
+            {"detail__eventTypeCode": "AWS_EC2_PLANNED_LIFECYCLE_EVENT"},
         ],
         ids=str,
     )
@@ -287,7 +290,7 @@ class TestHealthEvents:
     def test_open_and_upcoming_changes_count(self, status):
         assert parsed("scheduled_change", detail__statusCode=status).kind is Kind.SCHEDULED_CHANGE
 
-    @pytest.mark.parametrize("entities", ["i-0abc", [7], [{}], [{"entityValue": "i-nope"}], [{"entityValue": 1}]])
+    @pytest.mark.parametrize("entities", ["i-0abc", [7], [{"entityValue": "i-nope"}], [{"entityValue": 1}]])
     def test_broken_entities_are_malformed(self, entities):
         with pytest.raises(MalformedMessageError):
             parsed("scheduled_change", detail__affectedEntities=entities)

@@ -91,6 +91,8 @@ def test_an_interrupted_capacity_reservation_is_replaced_and_drained_within_its_
     victim = team.instances[0]
     team.run_pods(fleet.deployment("reserved", 2, grace=1), instance=victim)
     taken = datetime.now(UTC).replace(microsecond=0) + timedelta(minutes=2)
+    reserved = {"ends": format_instant(taken + timedelta(hours=2)), "instances": [victim]}
+    stack.control("PUT", "capacity-blocks/cr-00000000000000c3", reserved)
     warning = scenario.envelope(
         stack,
         source="aws.ec2",

@@ -60,3 +60,19 @@ def test_a_node_waits_drained_for_the_reboot_that_ec2_has_scheduled(stack, crew)
     assert is_in_service(stack, victim)
     assert team.reconcile()["repaired"] == []
     assert team.record(victim).status == "closed"
+
+
+def test_a_node_whose_root_volume_its_group_replaces_is_drained_and_back_in_service(stack, crew):
+    team = crew(1, name="root-volume", hook=True)
+    victim = team.instances[0]
+    node, before = team.node_name(victim), boot_of(stack, victim)
+    team.run_pods(fleet.deployment("root-volume-app", 2, grace=1), instance=victim)
+    stack.client("autoscaling").start_instance_refresh(AutoScalingGroupName=team.group, Strategy="ReplaceRootVolume")
+    team.until(lambda: team.record(victim) is not None, "its hook announced")
+    record = team.closed(victim)
+    assert (record.outcome, record.evicted, record.launched) == ("rebooted", 2, ())
+    assert "replace_root_volume" in record.causes
+    assert boot_of(stack, victim) not in {None, before}
+    assert is_in_service(stack, victim)
+    assert {"RootVolumeReplacement", "Rebooted"} <= {event["reason"] for event in team.reported_about(node)}
+    assert ledger.group_size(stack, team.group) == (1, 1)
