@@ -17,6 +17,7 @@ Evaluate = Callable[[Mapping[str, Any]], Any]
 _DOTTED = r"\$([A-Za-z_]\w*(?:\.\w+)*)"
 _PATH = re.compile(_DOTTED)
 _COMPARED = re.compile(rf"{_DOTTED} (=|>) (?:'([^']*)'|(\d+)|{_DOTTED})")
+_POSITIVE = re.compile(rf"{_DOTTED} > 0 \? \$\1 : (\d+)")
 _JOINED = re.compile(rf"'([^']*)' & {_DOTTED}")
 
 
@@ -53,6 +54,8 @@ def quick(expression: str) -> Evaluate | None:
     if found := _JOINED.fullmatch(expression):
         start, path = found[1], _path(found[2])
         return lambda scope: _concatenated(start, path(scope))
+    if found := _POSITIVE.fullmatch(expression):
+        return _positive(_path(found[1]), int(found[2]))
     if (found := _COMPARED.fullmatch(expression)) is None:
         return None
     left, operator, text, number, other = _path(found[1]), found[2], found[3], found[4], found[5]
@@ -100,6 +103,14 @@ def _path(dotted: str) -> Evaluate:
         return found
 
     return walk
+
+
+def _positive(value: Evaluate, other: int) -> Evaluate:
+    def choose(scope: Mapping[str, Any]) -> Any:
+        seconds = value(scope)
+        return seconds if seconds is not None and seconds > 0 else other
+
+    return choose
 
 
 def _equal(left: Evaluate, right: Evaluate) -> Evaluate:

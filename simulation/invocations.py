@@ -2,9 +2,10 @@
 
 An invocation may have threads, as with a pool of workers: greenlets of the same process, which dies as a whole."""
 
+import json
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from random import Random
 from typing import Any, TypeVar
@@ -32,6 +33,16 @@ class Ended:
     error: str = ""
     cause: str = ""
     killed: bool = False
+
+    def reported(self) -> "Ended":
+        """Return the end as Lambda reports it to Step Functions: the cause of an error is JSON with a traceback, unless
+        Lambda refused or lost the call.
+        """
+        if not self.error or self.error.startswith("Lambda."):
+            return self
+        trace = ["Traceback (most recent call last):"]
+        body = {"errorMessage": self.cause, "errorType": self.error, "stackTrace": trace}
+        return replace(self, cause=json.dumps(body))
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

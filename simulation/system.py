@@ -238,7 +238,7 @@ class System:
             self._running[function] -= 1
             run = payload.get("run") or {}
             self._note(f"{function} {payload['step']} {_about(run)}", ended)
-            done(ended)
+            done(ended.reported())
 
         timeout = functions.TIMEOUTS[function]
         call = partial(self._step, function, payload)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from simulation.machine.execution import HEARTBEAT, TIMEOUT, StatesError
+from simulation.machine.execution import HEARTBEAT, RUNTIME, TIMEOUT, StatesError
 from simulation.timeline import Entry, Timeline
 
 Finished = Callable[[Any, StatesError | None], None]
@@ -27,7 +27,9 @@ class Attempt:
         self._heart: Entry | None = None
 
     def limit(self, seconds: float | None, heartbeat: float | None) -> None:
-        """Set TimeoutSeconds and HeartbeatSeconds, both counted from now."""
+        """Set TimeoutSeconds and HeartbeatSeconds, both counted from now. Raises StatesError for one below 1."""
+        if any(limit is not None and limit < 1 for limit in (seconds, heartbeat)):
+            raise StatesError(RUNTIME, f"{self.state}: TimeoutSeconds {seconds}, HeartbeatSeconds {heartbeat}")
         if seconds is not None:
             self._limit = self._timeline.after(seconds, lambda: self._time_out(TIMEOUT), "task time-out")
         self._patience = heartbeat

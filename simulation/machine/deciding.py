@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from leeward.model.times import parse_instant
-from simulation.machine.execution import EXPRESSION, NO_CHOICE, StatesError
+from simulation.machine.execution import EXPRESSION, NO_CHOICE, RUNTIME, StatesError
 
 Value = Callable[[Any], Any]  # of a field of the state
 
@@ -28,7 +28,12 @@ def chosen(definition: Mapping[str, Any], value: Value) -> Mapping[str, Any]:
 
 
 def seconds_of(definition: Mapping[str, Any], value: Value, now: datetime) -> float:
-    """Return the state's Seconds, or those until its Timestamp; a time that has passed is no wait."""
+    """Return the state's Seconds, or those until its Timestamp; a time that has passed is no wait. Raises StatesError
+    for negative Seconds.
+    """
     if "Seconds" in definition:
-        return float(value(definition["Seconds"]))
+        seconds = float(value(definition["Seconds"]))
+        if seconds < 0:
+            raise StatesError(RUNTIME, f"Seconds: found {seconds}, expected none below 0")
+        return seconds
     return max(0.0, (parse_instant(value(definition["Timestamp"])) - now).total_seconds())

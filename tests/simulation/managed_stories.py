@@ -149,6 +149,11 @@ MANAGED: dict[str, Story] = {
         f"{step} fails": Story(plan=broken(step, _managed), ends=MENDED, hours=4)
         for step in ("start-managed", "watch-managed", "restore")
     },
+    "a wrong input": Story(
+        plan=lambda _: Managed().start(dryRun=True).start("again", at=BEGIN + 60, launchTemplateVersion="2"),
+        ends={"first": "InvalidInput", "again": "Upgraded"},
+        hours=2,
+    ),
     "take-lease fails": Story(
         plan=broken("take-lease", _managed, launchTemplateVersion="2"),
         ends={"first": "LeaseNotAcquired", "again": "Upgraded"},

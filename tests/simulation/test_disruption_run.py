@@ -384,18 +384,18 @@ def test_a_manual_start_with_nothing_to_do_says_so():
 @pytest.mark.parametrize(
     ("given", "reported"),
     [
-        ({"cluster": ""}, 'input: found cluster \'\', expected {"cluster": "NAME"}'),
-        ({"cluster": "green"}, "cluster green: input: found cluster 'green', expected one of blue"),
+        ({"cluster": ""}, "cluster: found '', expected the name of a cluster. Enter "),
+        ({"cluster": "green"}, "cluster: found 'green', expected one of blue. Enter "),
         (
             {"cluster": "blue", "disruption": "first"},
-            "cluster blue: input: found run 'first', expected the number of a run",
+            "disruption: found 'first', expected a whole number. Enter ",
         ),
     ],
 )
 def test_a_wrong_input_is_reported(given, reported):
     world = Disrupted()
     world.at(DECIDED - 40, lambda: world.machine.start("manual", given)).run(0.2)
-    assert f"execution manual: FAILED LeaseNotAcquired {reported}" in world.story
+    assert f"execution manual: FAILED InvalidInput {reported}" in world.story
 
 
 def test_a_second_execution_hands_over_to_the_first():

@@ -203,7 +203,7 @@ def test_a_rollback_is_an_update_to_the_version_before(at):
 def test_where_eks_chose_the_image_there_is_no_way_back():
     world = Managed(own=False).start(kubernetesVersion="1.34")
     world.start("back", at=BEGIN + 2 * 3600, action="rollback").run(3)
-    assert (world.ended(), world.ended("back")) == ("Upgraded", "LeaseNotAcquired")
+    assert (world.ended(), world.ended("back")) == ("Upgraded", "InvalidInput")
     assert "EKS takes no managed node group back" in world.why("back")
 
 

@@ -87,14 +87,14 @@ def test_a_group_that_is_upgraded_already_takes_the_list_over():
     ("asked", "said"),
     [
         ({"groups": ["app", "app"]}, "each of them once"),
-        ({"groups": ["app", "absent"]}, "'absent', which Auto Scaling does not know"),
-        ({"groups": "app"}, "found group None"),
-        ({"groups": ["app", 7]}, "expected a list of names"),
-        ({"groups": ["app", "other"], "action": "pause"}, "expected it alone"),
+        ({"groups": ["app", "absent"]}, "'absent', unknown to Auto Scaling"),
+        ({"groups": "app"}, "group: found none"),
+        ({"groups": ["app", 7]}, "expected names such as"),
+        ({"groups": ["app", "other"], "action": "pause"}, "expected alone"),
     ],
 )
 def test_a_list_that_cannot_be_is_refused_before_anything_is_touched(asked, said):
     world = begun(several(), **asked).run(0.5)
-    assert world.ended() == "LeaseNotAcquired"
+    assert world.ended() == "InvalidInput"
     assert said in world.why()
     assert not world.world.upgrades

@@ -83,13 +83,13 @@ def test_a_second_start_hands_over_to_the_first():
 def test_a_wrong_input_is_reported_and_nothing_is_written():
     world = Upgraded()
     world.at(BEGIN, lambda: world.machine.start("first", {"group": "absent"})).run()
-    assert world.ended() == "LeaseNotAcquired"
+    assert world.ended() == "InvalidInput"
     assert not world.world.upgrades
 
 
 def test_a_parameter_outside_of_eks_own_is_refused_before_anything_is_written():
     world = Upgraded().start(ami="/golden/images/web").run()
-    assert world.ended() == "LeaseNotAcquired"
+    assert world.ended() == "InvalidInput"
     assert "expected one under /aws/service/eks/" in world.why()
     assert not world.world.upgrades
 

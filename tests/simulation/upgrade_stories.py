@@ -134,7 +134,7 @@ SELF_MANAGED: dict[str, Story] = {
     ),
     "a wrong input": Story(
         plan=lambda _: an_upgrade(ami="ami-00000000000000009").start("again", at=BEGIN + 60, launchTemplateVersion="2"),
-        ends={"first": "LeaseNotAcquired", "again": "Upgraded"},
+        ends={"first": "InvalidInput", "again": "Upgraded"},
     ),
     **{f"{step} fails": Story(plan=broken(step), ends=MENDED, hours=3) for step in STRAIGHT[1:]},
     "take-lease fails": Story(

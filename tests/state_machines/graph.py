@@ -12,7 +12,7 @@ import leeward
 from infra.asl import read_definition
 from simulation.definitions import FILES
 
-EXPRESSION = re.compile(r"\{%(.*?)%\}")
+EXPRESSION = re.compile(r"\{%(.*?)%\}", re.DOTALL)
 (ROOT,) = leeward.__path__
 
 
@@ -48,7 +48,7 @@ class Graph:
 
     @property
     def expressions(self) -> list[str]:
-        return EXPRESSION.findall(self.text)
+        return [expression for text in _texts(self.definition) for expression in EXPRESSION.findall(text)]
 
     def transitions(self, *, catches: bool = True) -> set[tuple[str, str]]:
         """(from, to) of all states."""
@@ -76,6 +76,14 @@ def targets(state: Mapping[str, Any], *, catches: bool = True) -> list[str]:
 def existing() -> Iterator[str]:
     """Machines whose file is there."""
     return (name for name, file in FILES.items() if (Path(ROOT) / file).exists())
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping | list):
+        for item in value.values() if isinstance(value, Mapping) else value:
+            yield from _texts(item)
 
 
 def _reached(first: Iterable[str], graph: Mapping[str, list[str]]) -> set[str]:

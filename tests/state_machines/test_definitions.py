@@ -1,14 +1,17 @@
 """Every state machine's definition, read as data: what no run of it shows by chance."""
 
-import json
 import re
 
+import jsonata
 import pytest
+import yaml
 
+from infra.asl import SHARED as SHARED_BLOCKS
 from tests.state_machines.graph import Graph, existing
 
 GRAPHS = [Graph(name) for name in existing()]
 ALLOWED_FUNCTIONS = {"string"}
+SHARED = yaml.safe_load(SHARED_BLOCKS.read_text(encoding="utf-8"))["x-expression"]  # test_causes.py evaluates them
 
 machines = pytest.mark.parametrize("graph", GRAPHS, ids=lambda graph: graph.name)
 tasks = pytest.mark.parametrize(
@@ -59,13 +62,6 @@ def test_a_function_whose_network_interfaces_come_back_is_waited_for(task):
     assert retry["MaxAttempts"] * retry["MaxDelaySeconds"] > 300
 
 
-@tasks
-def test_an_error_without_a_cause_is_caught_all_the_same(task):
-    """States.Timeout may come without one, and an expression without a value fails the execution."""
-    caught = json.dumps(task["Catch"])
-    assert caught.count("$states.errorOutput.Cause") == caught.count("& $states.errorOutput.Cause")
-
-
 def test_a_table_that_throttles_is_tried_again():
     """The service integration names throttles that its model does not know after the service alone."""
     tasks = [t for g in GRAPHS for t in g.tasks.values() if "dynamodb" in t["Resource"]]
@@ -83,9 +79,38 @@ def test_every_state_is_reached_and_every_target_exists(graph):
 @machines
 def test_expressions_are_paths_comparisons_and_allowed_functions(graph):
     assert graph.expressions
-    for expression in graph.expressions:
+    for expression in own_expressions(graph):
         assert set(re.findall(r"\$(\w+)\(", expression)) <= ALLOWED_FUNCTIONS, expression
         assert "[" not in expression, expression
+
+
+@machines
+def test_every_path_of_an_expression_begins_with_a_variable(graph):
+    """Step Functions refuses a definition with `a.b` in place of `$states.a.b`: there is no context item."""
+    assert bare_names("($b.c; 'a' & $string($b ? phone.x : 1))") == ["phone"]
+    assert [text for text in graph.expressions if bare_names(text)] == []
+
+
+def bare_names(expression):
+    """Names at the beginning of a path."""
+    return list(names_of(jsonata.Jsonata(expression.strip()).ast))
+
+
+def names_of(node):
+    steps = getattr(node, "steps", None) or []
+    if steps and steps[0].type == "name":
+        yield steps[0].value
+    parts = [getattr(node, key, None) for key in ("lhs", "rhs", "expression", "condition", "then", "_else", "body")]
+    for child in (*parts, *(node.arguments or ()), *(node.expressions or ()), *steps[:1]):
+        if hasattr(child, "steps"):
+            yield from names_of(child)
+
+
+def own_expressions(graph):
+    """Those that are not shared and do not say what to enter."""
+    shared = {text.removeprefix("{%").removesuffix("%}").replace("(${TimeoutSeconds})", "") for text in SHARED}
+    timeout = re.compile(r"(?<=no answer in ' & )\([^()]+\)")
+    return [text for text in graph.expressions if timeout.sub("", text) not in shared and "Enter {" not in text]
 
 
 @machines

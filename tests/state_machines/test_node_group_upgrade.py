@@ -1,7 +1,5 @@
 """The definitions of upgrades beyond what every machine is: their words, their loops, their failures."""
 
-import re
-
 import pytest
 
 from tests.state_machines.graph import Graph
@@ -29,8 +27,3 @@ def test_every_failure_has_a_state_of_its_own_name(graph):
 def test_each_machine_fails_for_reasons_of_its_own_kind_of_group_alone():
     own = set(SELF_MANAGED.of_type("Fail")) ^ set(MANAGED.of_type("Fail"))
     assert own == {"NodegroupUpdateFailure"}
-
-
-@machines
-def test_expressions_call_no_function(graph):
-    assert [expression for expression in graph.expressions if re.search(r"\$(\w+)\(", expression)] == []

@@ -328,7 +328,7 @@ def test_started_manually_it_claims_starts_the_named_execution_and_hands_over():
 
 def test_manual_nonsense_fails_with_a_sentence():
     walk = Walker(a_system()).run("i-unknown", manual="console-run")
-    assert walk.ended == "NodeTerminationFailure"
+    assert walk.ended == "InvalidInput"
     assert "i-unknown" in walk.cause
 
 

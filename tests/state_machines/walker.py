@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import jsonata
-
 from infra.asl import read_definition
 from leeward.errors import RecordChangedError
 from leeward.model.termination import execution_name
 from leeward.model.times import format_instant
 from leeward.termination import drain_step, steps
 from leeward.termination.run import Run
+from simulation.expressions import by_jsonata
+from simulation.invocations import Ended
 from tests.fakes.system import FakeSystem
 
 DEFINITION = read_definition(Path("functions/leeward/termination/state_machine.asl.yaml"))
@@ -58,7 +58,7 @@ class Walker:
             walk.states.append(state)
             self.before(state, data)
             definition = DEFINITION["States"][state]
-            context = self._context(name)
+            context = self._context(name, state)
             match definition["Type"]:
                 case "Succeed":
                     return self._end(walk, state, name, output=data)
@@ -79,9 +79,10 @@ class Walker:
         self.system.executions.closed.add(name)
         return walk
 
-    def _context(self, name: str) -> dict[str, Any]:
+    def _context(self, name: str, state: str) -> dict[str, Any]:
         now = format_instant(self.system.clock.now())
-        return {"Execution": {"Name": name}, "State": {"EnteredTime": now}, "Task": {"Token": f"token-{name}-{now}"}}
+        entered = {"EnteredTime": now, "Name": state}
+        return {"Execution": {"Name": name}, "State": entered, "Task": {"Token": f"token-{name}-{now}"}}
 
     def _task(self, task: Mapping[str, Any], data: Any, context: Any, name: str) -> tuple[str, Any]:
         tries: dict[int, int] = {}
@@ -94,7 +95,7 @@ class Walker:
                 named = "DynamoDb.ConditionalCheckFailedException" if named == "RecordChangedError" else named
                 if self._again(task, named, tries):
                     continue
-                return catch(task, named, str(error), data, context)
+                return catch(task, named, Ended(error=named, cause=str(error)).reported().cause, data, context)
             return task["Next"], evaluate(task["Output"], data, context, result={"Payload": result})
 
     def _again(self, task: Mapping[str, Any], error: str, tries: dict[int, int]) -> bool:
@@ -159,10 +160,7 @@ def evaluate(value: Any, data: Any, context: Any, *, result: Any = None, error: 
     if not (isinstance(value, str) and value.startswith("{%")):
         return value
     states = {"input": data, "context": context, "result": result, "errorOutput": error}
-    found = jsonata.Jsonata(value.removeprefix("{%").removesuffix("%}").strip())
-    bound = found.create_frame()
-    bound.bind("states", states)
-    answer = found.evaluate(None, bound)
+    answer = by_jsonata(value.removeprefix("{%").removesuffix("%}").strip())({"states": states})
     if answer is None:
         raise AssertionError(f"{value} is undefined for {data}")
     return answer

@@ -92,7 +92,7 @@ def note_failure(run: DisruptionRun, call: Mapping[str, Any], ports: Ports) -> D
     """
     record = read(run, ports.disruptions)
     again = retry_at(record.attempt, ports.clock.now())
-    why = f"{call.get('error') or 'unknown error'}: {call.get('cause') or ''}"[:400]
+    why = str(call.get("cause") or "unknown error")[:400]
     written(replace(record, retry=again, why=why), ports.disruptions)
     return replace(run, next=Next.FAILED, why=f"{why}; started again at {again:%H:%M:%SZ}")
 

@@ -9,8 +9,10 @@ from typing import Any, Self
 from leeward.budgets import healthy_pods
 from leeward.budgets.healthy_pods import HealthSample
 from leeward.errors import InvalidInputError
+from leeward.workflow.steps import check_started, found_in
 
 VERSION = 1
+STARTED = {"cluster": str, "disruption": int, "v": int}  # keys of an execution's input
 LONGEST_WHY = 500
 MOST_NAMES = 20
 
@@ -70,9 +72,10 @@ class DisruptionRun:
         """Parse the document. Raises InvalidInputError naming the invalid field: people start executions manually."""
         cluster, number = raw.get("cluster"), raw.get("disruption") or 0
         if not isinstance(cluster, str) or not cluster:
-            raise InvalidInputError(f'input: found cluster {cluster!r}, expected {{"cluster": "NAME"}}')
+            raise InvalidInputError(f"cluster: found {found_in(cluster)}, expected the name of a cluster")
+        check_started(raw, STARTED)
         if not isinstance(number, int) or number < 0:
-            raise InvalidInputError(f"input: found run {number!r}, expected the number of a run, or none")
+            raise InvalidInputError(f"disruption: found {number!r}, expected the number of a run, or none")
         return cls(
             cluster=cluster,
             number=number,

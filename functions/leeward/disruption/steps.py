@@ -23,6 +23,7 @@ from leeward.disruption.terminations import is_requested, request_terminations, 
 from leeward.disruption.validation import revalidated
 from leeward.errors import InvalidInputError
 from leeward.model.group import AZ_REBALANCE
+from leeward.model.visible import quoted
 from leeward.ports import Ports
 from leeward.ports.clock import Clock
 from leeward.ports.records import Catalog
@@ -45,7 +46,7 @@ def take_disruption(run: DisruptionRun, call: Mapping[str, Any], ports: Ports) -
     run = replace(run, execution=name)
     if run.cluster not in ports.clusters.names():
         known = ", ".join(ports.clusters.names())
-        raise InvalidInputError(f"input: found cluster {run.cluster!r}, expected one of {known}")
+        raise InvalidInputError(f"cluster: found {quoted(run.cluster)}, expected one of {known}")
     record = ports.disruptions.read(run.cluster)
     if run.number == 0 and (record is None or not record.open):
         record = claim_disruption(run.cluster, ports)

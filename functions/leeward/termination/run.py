@@ -9,8 +9,10 @@ from leeward.budgets import healthy_pods
 from leeward.budgets.healthy_pods import HealthSample
 from leeward.errors import InvalidInputError
 from leeward.model.termination import Subject
+from leeward.workflow.steps import check_started, found_in
 
 VERSION = 1
+STARTED = {"instance": str, "attempt": int, "v": int}  # keys of an execution's input
 
 
 class Next(StrEnum):
@@ -83,7 +85,8 @@ class Run:
         """Parse the document. Raises InvalidInputError naming the invalid value: people start executions manually."""
         instance = raw.get("instance")
         if not isinstance(instance, str) or not instance.startswith("i-"):
-            raise InvalidInputError(f'input: found instance {instance!r}, expected {{"instance": "i-…"}}')
+            raise InvalidInputError(f"instance: found {found_in(instance)}, expected the id of an instance")
+        check_started(raw, STARTED)
         return cls(
             instance=instance,
             attempt=int(raw.get("attempt") or 0),

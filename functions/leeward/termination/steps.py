@@ -31,6 +31,7 @@ from leeward.model.termination import (
     execution_name,
 )
 from leeward.model.times import format_instant
+from leeward.model.visible import quoted
 from leeward.policy.selection import policy_for
 from leeward.ports import Ports
 from leeward.ports.autoscaling import Groups
@@ -197,7 +198,7 @@ def note_failure(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
     record = read(run.instance, ports.claims)
     ports = ports.of_cluster(record.subject.cluster)
     again = ports.clock.now() + decisions.retry_after(record.tries)
-    failure = f"{call.get('error') or 'unknown error'}: {call.get('cause') or ''}"[:500]
+    failure = str(call.get("cause") or "unknown error")[:500]
     ports.claims.failed(record.instance, failure)
     ports.claims.note_attempt(record.instance, record.attempt, times={"retry": again})
     record_heartbeat(survey(record, ports), ports, AT_EVERY_CHANCE)
@@ -272,7 +273,7 @@ def _found(instance_id: str, ports: Ports) -> tuple[Instance, Ports]:
             continue
         if instance is not None:
             return instance, there
-    unknown = f"instance: found {instance_id}, which EC2 does not know; expected a running instance"
+    unknown = f"instance: found {quoted(instance_id)}, which EC2 does not know; expected a running instance"
     raise failure or InvalidInputError(unknown)
 
 

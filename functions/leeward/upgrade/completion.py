@@ -196,7 +196,7 @@ def note_failure(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
     """
     record = restore_group(read(run, ports.upgrades), ports)
     error = ERRORS.get(run.next) or str(call.get("error") or "UpgradeFailure")
-    why = run.why if run.next in ERRORS else f"{error}: {call.get('cause') or ''}"
+    why = run.why if run.next in ERRORS else str(call.get("cause") or "")
     onward = run.next if run.next in ERRORS else Next.FAILED
     written(replace(record, ended=ports.clock.now(), error=f"{error}: {why}"[:1000], why=why[:500]), ports.upgrades)
     return replace(run, next=onward, why=why)

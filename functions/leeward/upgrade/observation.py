@@ -11,6 +11,7 @@ from leeward.errors import InvalidInputError
 from leeward.model.group import Group
 from leeward.model.instance import Instance
 from leeward.model.termination import Status, TerminationRecord
+from leeward.model.visible import quoted
 from leeward.policy.document import ClusterSettings, NodePolicy, Selector
 from leeward.policy.selection import policy_for
 from leeward.ports import Ports
@@ -64,7 +65,7 @@ def described(group: str, groups: Groups) -> Group:
     """Return the group. Raises InvalidInputError for one that does not exist."""
     description = groups.describe([group]).get(group)
     if description is None:
-        raise InvalidInputError(f"group: found {group!r}, which Auto Scaling does not know; expected a group's name")
+        raise InvalidInputError(f"group: found {quoted(group)}, unknown to Auto Scaling; expected a group's name")
     return description
 
 

@@ -8,8 +8,14 @@ from typing import Any, Self
 from leeward.budgets import healthy_pods
 from leeward.budgets.healthy_pods import HealthSample
 from leeward.errors import InvalidInputError
+from leeward.workflow.steps import check_started, found_in
 
 VERSION = 1
+STARTED = {
+    **dict.fromkeys(("group", "cluster", "action", "ami", "launchTemplateVersion", "kubernetesVersion"), str),
+    **{"groups": list, "then": list, "override": list, "force": bool},
+    **{"attempt": int, "after": str, "automatic": str, "v": int},  # of starts by Leeward itself
+}  # keys of an execution's input
 REFUSED_UPDATE = "NodegroupUpdateFailure"  # error of an upgrade whose update EKS has refused or failed
 MOST_PAUSES = 1500  # of one execution: about ten events each, of the 25,000 that its history may have
 LONGEST_WHY = 500
@@ -71,7 +77,8 @@ class Run:
         if group is None and isinstance(groups, list) and groups:
             group = groups[0]
         if not isinstance(group, str) or not group:
-            raise InvalidInputError(f'input: found group {group!r}, expected {{"group": "NAME"}}')
+            raise InvalidInputError(f"group: found {found_in(group)}, expected the name of an Auto Scaling group")
+        check_started(raw, STARTED)
         return cls(
             group=group,
             execution=str(raw.get("execution") or ""),

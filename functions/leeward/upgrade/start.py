@@ -12,6 +12,7 @@ from typing import Any
 
 from leeward.errors import InvalidInputError, ObjectGoneError
 from leeward.model.instance import cluster_of
+from leeward.model.visible import QUOTED, quoted
 from leeward.policy.document import NodePolicy, Selector
 from leeward.ports import Ports
 from leeward.ports.clock import Clock
@@ -95,11 +96,11 @@ def following(given: Mapping[str, Any]) -> tuple[str, ...]:
     groups = given.get("groups")
     listed = groups if groups is not None else [given.get("group"), *(given.get("then") or ())]
     if not isinstance(listed, list) or not all(isinstance(one, str) and one for one in listed):
-        raise InvalidInputError(f'input: found groups {groups!r}, expected a list of names such as ["web", "batch"]')
+        raise InvalidInputError(f'groups: found {str(groups)[:QUOTED]}, expected names such as ["web", "batch"]')
     if len(set(listed)) < len(listed) or len(listed) > MOST_GROUPS:
-        raise InvalidInputError(f"input: found groups {listed!r}, expected at most {MOST_GROUPS}, each of them once")
+        raise InvalidInputError(f"groups: found {len(listed)}, expected at most {MOST_GROUPS}, each of them once")
     if groups is not None and ("action" in given or "group" in given):
-        raise InvalidInputError("input: found groups beside group or action, expected it alone")
+        raise InvalidInputError("groups: found beside group or action, expected alone")
     return tuple(listed[1:])
 
 
@@ -130,7 +131,7 @@ def parse_request(given: Mapping[str, Any]) -> UpgradeRequest:
 def _with_request(record: UpgradeRecord | None, group: str, action: str, upgrades: Upgrades) -> UpgradeRecord:
     """Record the control request. Raises InvalidInputError for an unknown action, or one that does not apply now."""
     if action not in ACTIONS:
-        raise InvalidInputError(f"input: found action {action!r}, expected one of {', '.join(ACTIONS)}")
+        raise InvalidInputError(f"action: found {quoted(action)}, expected one of {', '.join(ACTIONS)}")
     if record is None:
         raise InvalidInputError(f"upgrade of {group}: found none, expected one to {action}")
     wanted = with_control(record, ACTIONS[action])

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Any, Protocol, TypeVar
 
+from leeward.errors import InvalidInputError
+from leeward.model.visible import quoted
 from leeward.ports import Ports
 from leeward.telemetry import Telemetry
 
@@ -33,10 +35,33 @@ def take_step(
     call: Mapping[str, Any], steps: Mapping[str, Step[R]], parse: Callable[[Mapping[str, Any]], R], ports: Ports
 ) -> R:
     """Run the step that a call of the state machine names: `{"step", "run", "execution"?, "error"?, "cause"?}`. It acts
-    in the account and Region of the run's cluster.
+    in the account and Region of the run's cluster. Raises InvalidInputError for a document that cannot be parsed.
     """
-    run = parse(call.get("run") or {})
+    try:
+        run = parse(call.get("run") or {})
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"input: {error}, expected the input of a start") from error
     return steps[call["step"]](run, call, ports.of_cluster(run.cluster) if run.cluster else ports)
+
+
+def check_started(given: Mapping[str, Any], keys: Mapping[str, type]) -> None:
+    """Check the keys and types of an execution's input: people type it in the console. Raises InvalidInputError. The
+    document of a later step, which has `next`, was written by a step.
+    """
+    for key, value in given.items() if "next" not in given else ():
+        if key not in keys:
+            raise InvalidInputError(f"input: found the key {quoted(key)}, expected no other than {', '.join(keys)}")
+        if type(value) is not keys[key]:
+            raise InvalidInputError(f"{key}: found {found_in(value)}, expected {_KINDS[keys[key]]}")
+
+
+def found_in(value: object) -> str:
+    """Return a wrong value as a message repeats it, in the words of JSON."""
+    return "none" if value is None else quoted(value) if isinstance(value, str) else _NAMES[type(value)]
+
+
+_NAMES = {bool: "true or false", int: "a number", float: "a number", list: "a list", dict: "an object"}
+_KINDS = {str: "a text", int: "a whole number", bool: "true or false", list: "a list of texts"}
 
 
 def log_step(telemetry: Telemetry, step: str, result: RunDocument) -> None:

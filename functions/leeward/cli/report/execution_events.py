@@ -6,7 +6,7 @@ from datetime import datetime
 
 from leeward.cli.report.affected_nodes import own_cause
 from leeward.cli.report.facts import Facts
-from leeward.cli.report.node_markers import cut_short, failures_of, message_of, of_node, shape
+from leeward.cli.report.node_markers import cut_short, failures_of, of_node, shape
 from leeward.cli.report.record import Mark, MarkKind
 from leeward.model.execution import ExecutionStatus, Machine
 from leeward.model.termination import Cause, CauseKind, TerminationRecord
@@ -169,7 +169,7 @@ def _ending(facts: Facts) -> Iterator[Mark]:
     last = facts.steps[-1].state if facts.steps else ""
     why = next((step.why for step in reversed(facts.steps) if step.why), "")
     node = facts.name_of(facts.touched[0]) if one.machine is Machine.TERMINATION and facts.touched else None
-    reason = f"{one.error}: {message_of(one.cause)}".strip(": ") or "no reason was given"
+    reason = f"{one.error}: {one.cause}".strip(": ") or "no reason was given"
     match one.status:
         case ExecutionStatus.SUCCEEDED | ExecutionStatus.RUNNING | ExecutionStatus.PENDING_REDRIVE:
             explained = why and one.machine is Machine.TERMINATION  # the other machines' last step says it already

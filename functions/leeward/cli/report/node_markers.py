@@ -135,7 +135,7 @@ def _ends_a_pause(failure: Failure) -> bool:
 
 
 def message_of(cause: str) -> str:
-    """Return the message of a function's error, which is JSON with a traceback; other text is returned unchanged."""
+    """Return the message of a failed try: a history has Lambda's JSON with a traceback, or text, which is returned."""
     try:
         found = json.loads(cause)
     except ValueError:
