@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, assert_never
+from unicodedata import category
 
 from leeward.model.blocked import BlockedLine
 from leeward.model.deadlines import known_deadline
@@ -28,6 +29,7 @@ LONGEST_FACT = 300
 MOST_BLOCKERS = 5  # that a message names
 LONGEST_SUMMARY = 1024  # PagerDuty
 LONGEST_KEY = 255  # PagerDuty's dedup_key
+NOTHING_VISIBLE = "(no visible text)"
 CARD = "application/vnd.microsoft.card.adaptive"
 SEVERITIES = {EventType.BLOCKED: "warning", EventType.FAILED: "error"}  # events that open an incident in PagerDuty
 
@@ -121,13 +123,14 @@ def message_of(event: NodeTerminationEvent | PauseEvent, wanted: WebhookFormat) 
 def _termination(event: NodeTerminationEvent) -> _Content:
     subject = event.record.subject
     about = _line(subject.node or subject.instance, LONGEST_FACT)
+    cluster = _line(subject.cluster, LONGEST_FACT)
     return _Content(
-        title=_line(f"{event.type.value}: {about} in {subject.cluster}", LONGEST_TITLE),
+        title=_line(f"{event.type.value}: {about} in {cluster}", LONGEST_TITLE),
         text=_line(event.reason or event.type.value, LONGEST_TEXT),
         facts=tuple((name, _line(value, LONGEST_FACT)) for name, value in _facts(event) if value),
         about=about,
-        cluster=subject.cluster,
-        group=subject.group or "",
+        cluster=cluster,
+        group=_line(subject.group, LONGEST_FACT) if subject.group else "",
         key=f"{subject.cluster}/{subject.instance}",
         id=event.id,
     )
@@ -150,23 +153,28 @@ def _facts(event: NodeTerminationEvent) -> Iterator[Fact]:
 
 def _pause(event: PauseEvent) -> _Content:
     pause = event.pause
-    about = f"group {pause.group}" if pause.group else f"cluster {event.cluster}"
+    cluster, group = _line(event.cluster, LONGEST_FACT), _line(pause.group, LONGEST_FACT) if pause.group else ""
+    about = f"group {group}" if group else f"cluster {cluster}"
     facts = (("Cluster", event.cluster), ("Group", pause.group), ("By", event.by), ("End", pause.end))
     return _Content(
         title=_line(f"{event.type.value}: {about}", LONGEST_TITLE),
         text=_line(event.reason or event.type.value, LONGEST_TEXT),
         facts=tuple((name, _line(value, LONGEST_FACT)) for name, value in facts if value),
         about=about,
-        cluster=event.cluster,
-        group=pause.group,
+        cluster=cluster,
+        group=group,
         key=f"{event.cluster}/pause/{pause.group}",
         id=event.id,
     )
 
 
 def _line(text: str, most: int) -> str:
-    """Return the text on one line, without characters that are not seen, cut to `most`."""
+    """Return the text on one line, without characters that are not seen, cut to `most`. A text of blanks and characters
+    without a shape gets a placeholder: the receivers refuse a message whose fields are empty.
+    """
     line = " ".join(visible(text).split())
+    if all(category(letter)[0] in "CZ" for letter in line):
+        return NOTHING_VISIBLE
     return line if len(line) <= most else f"{line[: most - 1]}…"
 
 

@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import replace
+from unicodedata import category
 
 import jsonschema
 import pytest
@@ -241,6 +242,18 @@ def test_directions_of_text_and_line_breaks_do_not_get_through(wanted):
     for event in (*events("a\u202eb\nc", node="n\u2028m").values(), a_pause_event("a\u202eb\nc")):
         for text in texts(message_of(event, wanted)):
             assert not re.search("[\u202e\u2028\n]", text)
+
+
+@pytest.mark.parametrize("wanted", list(SHAPES))
+@pytest.mark.parametrize("name", ["\t", "\n\r\x0c", "\u3000", "\u00ad", "\u200b\u2060", "\x1f\x1c"])
+def test_no_field_is_empty_whatever_a_cluster_calls_its_things(name, wanted):
+    subject = {"node": name, "group": name, "cluster": name, "instance_type": name, "zone": name}
+    for event in (*events(name, **subject).values(), a_pause_event(name)):
+        message = message_of(event, wanted)
+        if message is not None:
+            jsonschema.validate(as_sent(message, wanted), SHAPES[wanted])
+            shown = texts(message.get("payload", message))
+            assert [text for text in shown if all(category(letter)[0] in "CZ" for letter in text)] == []
 
 
 @given(text=st.text(min_size=1, max_size=6000), name=st.text(max_size=300), wanted=st.sampled_from(sorted(SHAPES)))
