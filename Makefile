@@ -90,8 +90,9 @@ recordings: setup  ## docs/assets/top.svg and watch.svg: the real command line o
 test: setup  ## all suites, in WORKERS=4 processes, for some mostly wait
 	$(PY) -m pytest -m "not long" --numprocesses $(WORKERS)
 
-test-long: setup  ## all suites with their long forms
-	EXAMPLES=5000 SEEDS=200 $(PY) -m pytest --numprocesses $(WORKERS)
+test-long: setup  ## all suites with their long forms, and with new random inputs: SEED=N repeats those of a run, which printed its own
+	@seed=$(or $(SEED),$$(date +%s)); echo "SEED=$$seed repeats the random inputs of this run"; \
+	EXAMPLES=5000 SEEDS=200 $(PY) -m pytest --numprocesses $(WORKERS) --hypothesis-profile=new-inputs --hypothesis-seed=$$seed
 
 lint: setup
 	.venv/bin/ruff check .

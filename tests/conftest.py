@@ -16,7 +16,12 @@ from tests.local.cluster.kubectl import binaries, version_of
 from tests.tools import INSTALL
 
 # How fast the machine is decides no test: neither an example's time nor that of making one is a failure.
-settings.register_profile("leeward", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# The same commit tries the same inputs, so that a failure is the change's. `make test-long` takes the profile
+# `new-inputs`, whose inputs follow from the seed that it prints.
+settings.register_profile(
+    "leeward", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True, print_blob=True
+)
+settings.register_profile("new-inputs", settings.get_profile("leeward"), derandomize=False)
 settings.load_profile("leeward")
 
 
