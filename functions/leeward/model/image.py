@@ -1,10 +1,13 @@
 """An image (AMI) as EC2 describes it: what it runs on, and who owns it."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Self
 
 from leeward.model.instance_type import ARCHITECTURES
+from leeward.model.times import parse_instant
 
 OWNERS_BY_AWS = frozenset({"amazon", "aws-marketplace"})  # ImageOwnerAlias of images that AWS publishes or has vetted
 
@@ -12,13 +15,14 @@ OWNERS_BY_AWS = frozenset({"amazon", "aws-marketplace"})  # ImageOwnerAlias of i
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Image:
     """Image. `architecture` in Kubernetes' term; `owner`: account, `alias`: EC2's name of that account, empty for most;
-    each is empty where it is not known.
+    each is empty where it is not known. `created`: None where it is not known.
     """
 
     id: str
     architecture: str = ""
     owner: str = ""
     alias: str = ""
+    created: datetime | None = None
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
@@ -28,4 +32,11 @@ class Image:
             architecture=ARCHITECTURES.get(str(raw.get("Architecture") or ""), ""),
             owner=str(raw.get("OwnerId") or ""),
             alias=str(raw.get("ImageOwnerAlias") or ""),
+            created=_instant(str(raw.get("CreationDate") or "")),
         )
+
+
+def _instant(text: str) -> datetime | None:
+    with suppress(ValueError, OverflowError):
+        return parse_instant(text)
+    return None

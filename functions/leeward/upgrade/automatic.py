@@ -17,10 +17,11 @@ from leeward.policy.document import NodePolicy
 from leeward.policy.durations import format_duration
 from leeward.ports import Ports
 from leeward.ports.kubernetes import Clusters
+from leeward.ports.monitoring import ServiceLimits
 from leeward.ports.records import Upgrades
 from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.upgrade.control import is_open, opens
-from leeward.upgrade.image_moves import automatic_groups, known_since, members_of
+from leeward.upgrade.image_moves import automatic_groups, known_in_group, known_since, members_of
 from leeward.upgrade.record import UpgradeRecord
 from leeward.workflow.executions import execution_name
 
@@ -42,6 +43,8 @@ def start_due(snapshot: ClusterSnapshot, busy: Iterable[str], ports: Ports) -> l
         image = snapshot.newest_images[group.name]
         if not _may_try(ports.upgrades.read(group.name), image):
             continue
+        if _too_young(snapshot, policy, image, ports.service_limits):
+            continue
         executions = ports.upgrade_executions if group.nodegroup is None else ports.managed_upgrade_executions
         name = name_of(group.name, image)
         document = {"group": group.name, "cluster": snapshot.cluster, AUTOMATIC: image}
@@ -60,7 +63,7 @@ def reason_to_wait(snapshot: ClusterSnapshot, group: Group, policy: NodePolicy) 
     after, image = policy.update.auto, snapshot.newest_images.get(group.name)
     if after is None or not image:
         return "the image that new nodes would have is not known"
-    since = min(known_since(members_of(snapshot, group), image), default=None)
+    since = known_in_group(snapshot, group, image)
     if since is None:
         return "no node has another image for a while"
     if snapshot.now - since < after:
@@ -73,6 +76,16 @@ def reason_to_wait(snapshot: ClusterSnapshot, group: Group, policy: NodePolicy) 
         until = opens(windows, freeze, snapshot.now)
         return f"outside the upgrade's windows, until {format_instant(until) if until else 'further notice'}"
     return snapshot.blocked_groups.get(group.name, "")
+
+
+def _too_young(snapshot: ClusterSnapshot, policy: NodePolicy, image: str, limits: ServiceLimits) -> bool:
+    """Return whether the image was created within `update.auto.after`: a fact of EC2 that bounds what nodes may claim.
+    It is read only where an upgrade would start; an image that EC2 does not describe cannot be launched.
+    """
+    described, after = limits.images([image]).get(image), policy.update.auto
+    if described is None or described.created is None or after is None:
+        return False
+    return snapshot.now - described.created < after
 
 
 def write_failures(snapshot: ClusterSnapshot, upgrades: Upgrades, clusters: Clusters) -> None:

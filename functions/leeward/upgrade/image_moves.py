@@ -87,6 +87,20 @@ def members_of(snapshot: ClusterSnapshot, group: Group) -> list[Node]:
     return [node for node in snapshot.nodes if (own := snapshot.group_of(node)) and own.name == group.name]
 
 
+def known_in_group(snapshot: ClusterSnapshot, group: Group, image: str) -> datetime | None:
+    """Return since when the group's nodes lack the image: the second earliest of their annotations, so that no node
+    decides alone about the others, while nodes that come and go do not delay the upgrade. An old node without the
+    annotation counts as of now. None where no node carries the annotation.
+    """
+    members = members_of(snapshot, group)
+    if not list(known_since(members, image)):
+        return None
+    instances = ((node, snapshot.instance_of(node)) for node in members)
+    old = [node for node, instance in instances if instance is not None and instance.image not in ("", image)]
+    moments = sorted(next(known_since([node], image), snapshot.now) for node in old)
+    return moments[min(1, len(moments) - 1)] if moments else None
+
+
 def known_since(nodes: Iterable[Node], image: str) -> Iterator[datetime]:
     """Yield since when each node is known to lack the image; a value of another image or that cannot be read counts as
     none.

@@ -8,6 +8,7 @@ import pytest
 from leeward.cluster.facets import Known
 from leeward.disruption.annotations import annotation_changes
 from leeward.errors import AccessDeniedError, InvalidInputError, LeewardError
+from leeward.model.image import Image
 from leeward.model.launch import LaunchSettings, LaunchSource, LaunchTemplateRef, Override
 from leeward.model.nodegroup import Nodegroup
 from leeward.model.times import format_instant
@@ -38,13 +39,14 @@ def at(before):
     return format_instant(NOON - before)
 
 
-def a_fleet_behind(launch=LAUNCH, known_for=4 * DAYS, image=NEW, group=None, **update):
-    """A group of two nodes with the old image; the first carries since when the newer one is known."""
+def a_fleet_behind(launch=LAUNCH, known_for=4 * DAYS, image=NEW, group=None, noted=2, **update):
+    """A group of two nodes with the old image; the first `noted` carry since when the newer one is known."""
     policy = a_policy(disruption=DisruptionPolicy(drift=False), update=UpdatePolicy(auto=AFTER, **update))
     fleet = a_fleet(policy).group("web", launch=launch, fields=group or {})
     notes = {} if known_for is None else {KEY: f"{image} {at(known_for)}"}
-    fleet.node("n1", instance={"image": OLD}, annotations=notes)
-    return fleet.node("n2", instance={"image": OLD})
+    for number in (1, 2):
+        fleet.node(f"n{number}", instance={"image": OLD}, annotations=notes if number <= noted else {})
+    return fleet
 
 
 def look(fleet, system=None, **changes):
@@ -90,11 +92,11 @@ def test_without_auto_nothing_is_read_and_nothing_is_annotated():
     fleet = a_fleet_behind()
     fleet.policies = (a_policy(update=UpdatePolicy()),)
     assert look(fleet).newest_images == {}
-    assert [one.node.name for one in annotation_changes(look(fleet), NOON) if KEY in one.remove] == ["n1"]
+    assert [one.node.name for one in annotation_changes(look(fleet), NOON) if KEY in one.remove] == ["n1", "n2"]
 
 
 def test_old_nodes_carry_since_when_the_image_is_known_and_keep_it():
-    fleet = a_fleet_behind()
+    fleet = a_fleet_behind(noted=1)
     (change,) = [one for one in annotation_changes(look(fleet), NOON) if KEY in one.set]
     assert (change.node.name, change.set[KEY]) == ("n2", f"{NEW} {format_instant(NOON)}")
 
@@ -133,6 +135,43 @@ def test_an_upgrade_starts_once_the_image_is_known_for_long_enough_with_the_imag
 @pytest.mark.parametrize(("known_for", "starts"), [(AFTER, True), (AFTER - timedelta(seconds=1), False), (None, False)])
 def test_the_image_has_to_be_known_for_the_whole_time(known_for, starts):
     assert bool(started(a_fleet_behind(known_for=known_for))) is starts
+
+
+@pytest.mark.parametrize("claim", ["2000-01-01T00:00:00Z", at(4 * DAYS)])
+def test_one_node_cannot_end_the_wait_of_the_others(claim):
+    """A kubelet may write its own Node."""
+    fleet = a_fleet_behind(known_for=timedelta(hours=1))
+    fleet.node("n3", instance={"image": OLD}, annotations={KEY: f"{NEW} {claim}"})
+    assert "is known since 2026-05-01T11:00:00Z" in waits(fleet)
+    assert started(fleet) == []
+    assert started(a_fleet_behind(noted=1)) == []
+
+
+def test_nodes_that_come_and_go_do_not_delay_an_upgrade():
+    fleet = a_fleet_behind()
+    for number in range(3, 20):
+        fleet.node(f"n{number}", instance={"image": OLD}, annotations={KEY: f"{NEW} {at(timedelta(hours=1))}"})
+    assert started(fleet) == [name_of("web", NEW)]
+
+
+@pytest.mark.parametrize(
+    ("age", "starts"),
+    [(AFTER, True), (AFTER - timedelta(seconds=1), False), (None, True)],
+    ids=["old enough", "too young", "an age that is not known"],
+)
+def test_the_wait_is_never_counted_from_before_the_image_was_created(age, starts):
+    """Whatever all nodes claim."""
+    system = FakeSystem()
+    created = None if age is None else NOON - age
+    system.service_limits.model.known_images[NEW] = Image(id=NEW, created=created)
+    assert bool(started(a_fleet_behind(), system)) is starts
+
+
+def test_the_image_is_read_only_where_an_upgrade_would_start():
+    system = FakeSystem()
+    system.service_limits.fail("images", AccessDeniedError("ec2:DescribeImages"))
+    assert started(a_fleet_behind(known_for=DAYS), system) == []
+    assert started(a_fleet_behind(), recorded(system, automatic=NEW)) == []
 
 
 @pytest.mark.parametrize(
