@@ -2,10 +2,16 @@
 
 import pytest
 
-from bench.hostile import RATIO, SHAPES, ratio
+from bench.hostile import RATIO, SHAPES, WITHIN, calls_within, ratio
 
 
 @pytest.mark.parametrize("name", SHAPES)
 def test_a_hostile_namespace_costs_a_plan_three_times_its_time_at_most(name):
     """A quarter of the nodes that `python -m bench hostile` has, so that it takes seconds."""
     assert ratio(name, nodes=20) <= RATIO
+
+
+@pytest.mark.parametrize("name", WITHIN)
+def test_lists_within_the_limits_cost_a_plan_three_times_its_calls_at_most(name):
+    """Calls of functions, which no other load on the machine changes."""
+    assert calls_within(name, nodes=10) <= RATIO

@@ -13,6 +13,8 @@ from typing import Any
 # Charts of applications have one to four terms: own replicas apart by host and by zone, near a cache. Each term is
 # counted for every pod that it may mean, so this is the most expensive list.
 POD_AFFINITY_TERMS = 32
+# Of the preferred ones, those that plans follow, the heaviest of each kind: a preference may be left out, a rule not.
+PREFERRED_TERMS = 8
 # Alternatives of a node: one to ten (capacity type, architecture, instance families).
 NODE_AFFINITY_TERMS = 64
 # Two come from the API server, up to eight more from the DaemonSet controller, a few name dedicated nodes.

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from leeward.errors import InvalidInputError
-from leeward.model.pod_limits import PREFERRED, REQUIRED
+from leeward.model.pod_limits import PREFERRED, PREFERRED_TERMS, REQUIRED
 from leeward.scheduling.selectors import Selector, selector
 
 Namespaces = Mapping[str, Mapping[str, str]]  # name -> labels
@@ -62,10 +62,10 @@ def required_terms(spec: Mapping[str, Any], kind: str, asker: Asker) -> tuple[Po
 
 
 def preferred_terms(spec: Mapping[str, Any], kind: str, asker: Asker) -> tuple[PodTerm, ...]:
-    """Return the preferred terms, the heaviest first. Raises InvalidInputError."""
+    """Return the preferred terms that plans follow, the heaviest first. Raises InvalidInputError."""
     raw = ((spec.get("affinity") or {}).get(kind) or {}).get(PREFERRED) or ()
     found = [_term(one["podAffinityTerm"], asker, int(one["weight"])) for one in raw]
-    return tuple(sorted(found, key=lambda term: -term.weight))
+    return tuple(sorted(found, key=lambda term: -term.weight)[:PREFERRED_TERMS])
 
 
 def _term(raw: Mapping[str, Any], asker: Asker, weight: int = 0) -> PodTerm:

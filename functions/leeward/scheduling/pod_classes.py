@@ -8,6 +8,7 @@ from typing import NamedTuple
 from leeward.model.quantity import Amounts
 from leeward.model.well_known import ZONE_LABEL
 from leeward.scheduling.capacity import UNLIMITED, Capacity
+from leeward.scheduling.deferred_counts import Deferred, DeferredPods
 from leeward.scheduling.fleet import Fleet
 from leeward.scheduling.node_sets import Admission, NodeSet, Preferred, Question, SpreadScope, VolumeReach, Welcoming
 from leeward.scheduling.pod_affinity import PodGroup, PodTerm, SpreadConstraint
@@ -32,9 +33,11 @@ ATTACHED = "volumes of "  # + CSI driver: attach limits are kept like any other 
 
 
 class Profile:
-    """Pods that other pods' rules cannot distinguish, and where they are (node -> pods)."""
+    """Pods that other pods' rules cannot distinguish, and where they are (node -> pods). `bit`: the profile among those
+    with deferred counters, 0 where it has none.
+    """
 
-    __slots__ = ("barred", "counted", "identity", "labels", "placed")
+    __slots__ = ("barred", "bit", "counted", "identity", "labels", "placed")
 
     def __init__(self, identity: Identity) -> None:
         self.identity = identity
@@ -42,6 +45,16 @@ class Profile:
         self.placed: dict[int, int] = {}
         self.counted: list[Presence | Tally] = []
         self.barred: list[Presence] = []
+        self.bit = 0
+
+    def deferred_in(self, pods: DeferredPods) -> int:
+        """Return the profile's bit among the pods with deferred counters, to which it belongs from now on."""
+        if not self.bit:
+            self.bit = pods.bit()
+            for number, count in self.placed.items():
+                for level in range(count):
+                    pods.change(self.bit, number, level)
+        return self.bit
 
 
 class Kind:
@@ -80,19 +93,23 @@ class _Watch(NamedTuple):
         groups = self.groups if self.either else self.groups[:1]
         return list(dict.fromkeys(group.selector.pair for group in groups))
 
-    def register(self, profile: Profile) -> bool:
-        """Register the counter with the profile if it applies to such pods; return whether it does."""
-        identity = profile.identity
-        if isinstance(self.counter, Tally) and identity.leaving:
+    def register(self, profile: Profile, deferred: DeferredPods) -> bool:
+        """Register the counter with the profile if it applies to such pods; return whether they move it themselves."""
+        identity, counter = profile.identity, self.counter
+        if isinstance(counter, Tally) and identity.leaving:
             return False
         held = (group.holds(identity.namespace, profile.labels) for group in self.groups)
         if not (any(held) if self.either else all(held)):
             return False
-        if not self.bars:
-            profile.counted.append(self.counter)
-        elif isinstance(self.counter, Presence):
-            profile.barred.append(self.counter)
-        return True
+        if self.bars and isinstance(counter, Presence):
+            profile.barred.append(counter)
+        elif deferred.room(len(profile.counted), wide=None in self.pairs):
+            profile.counted.append(counter)
+            return True
+        else:
+            counter.deferred = counter.deferred or Deferred(counter, deferred)
+            counter.deferred.profiles |= profile.deferred_in(deferred)
+        return False
 
 
 class Kinds:
@@ -101,6 +118,7 @@ class Kinds:
     def __init__(self, fleet: Fleet) -> None:
         self._fleet = fleet
         self.ports = PortsInUse(fleet)
+        self.deferred = DeferredPods()
         self.capacities: dict[str, Capacity] = {}
         self._kinds: dict[tuple[int, int], Kind] = {}
         self._profiles: dict[Identity, Profile] = {}
@@ -245,13 +263,13 @@ class Kinds:
         return found
 
     def _watch(self, watch: _Watch) -> list[Profile]:
-        """Count the pods of the groups there from now on; return the known profiles that this applies to."""
+        """Count the pods of the groups there from now on; return the known profiles whose pods move the counter."""
         known: dict[Identity, Profile] = {}
         for pair in watch.pairs:
             self._watches.setdefault(pair, []).append(watch)
             among = self._carriers.get(pair, []) if pair else self._profiles.values()
             known.update((profile.identity, profile) for profile in among)
-        return [profile for profile in known.values() if watch.register(profile)]
+        return [profile for profile in known.values() if watch.register(profile, self.deferred)]
 
     def _profile(self, identity: Identity) -> Profile:
         found = self._profiles.get(identity)
@@ -261,7 +279,7 @@ class Kinds:
                 self._carriers.setdefault(pair, []).append(found)
             watches = (watch for label in (None, *identity.labels) for watch in self._watches.get(label, ()))
             for watch in {id(watch): watch for watch in watches}.values():
-                watch.register(found)
+                watch.register(found, self.deferred)
         return found
 
 

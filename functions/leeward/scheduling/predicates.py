@@ -183,7 +183,7 @@ class Near:
         self._terms, self._itself = terms, itself
 
     def narrow(self, nodes: int) -> int:
-        first = self._itself and not any(term.total for term in self._terms)
+        first = self._itself and not any(term.total() for term in self._terms)
         for term in self._terms:
             nodes &= term.topology.keyed if first else term.nodes()
         return nodes

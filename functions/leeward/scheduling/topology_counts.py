@@ -2,19 +2,21 @@
 
 from collections.abc import Iterable, Mapping
 
+from leeward.scheduling.deferred_counts import Deferred
 from leeward.scheduling.fleet import Fleet, Topology
 from leeward.scheduling.node_sets import NodeSet
 
 
 class Presence:
-    """Nodes in a domain that holds a pod of the group, for (anti-)affinity. `total`: pods counted."""
+    """Nodes in a domain that holds a pod of the group, for (anti-)affinity."""
 
-    __slots__ = ("_occupied", "_upto", "counts", "topology", "total")
+    __slots__ = ("_occupied", "_total", "_upto", "counts", "deferred", "topology")
 
     def __init__(self, topology: Topology) -> None:
         self.topology = topology
         self.counts: dict[int, int] = {}
-        self.total = 0
+        self.deferred: Deferred | None = None
+        self._total = 0
         self._occupied = 0
         self._upto = len(topology.of)
 
@@ -26,15 +28,23 @@ class Presence:
             return
         before = self.counts.get(domain, 0)
         after = self.counts[domain] = before + by
-        self.total += by
+        self._total += by
         if not before:
             self._occupied |= topology.masks[domain]
         elif not after:
             del self.counts[domain]
             self._occupied &= ~topology.masks[domain]
 
+    def total(self) -> int:
+        """Return how many pods of the group are in any domain."""
+        if self.deferred is not None:
+            self.deferred.catch_up()
+        return self._total
+
     def nodes(self) -> int:
         """Return the nodes in a domain with at least one pod; a node added to such a domain since is one too."""
+        if self.deferred is not None:
+            self.deferred.catch_up()
         topology = self.topology
         if self._upto != len(topology.of):
             for number in range(self._upto, len(topology.of)):
@@ -64,6 +74,7 @@ class Tally:
         "_upto",
         "_version",
         "counts",
+        "deferred",
         "topology",
     )
 
@@ -73,6 +84,7 @@ class Tally:
         self._fleet, self.topology, self._scope = fleet, topology, scope
         self._draining, self._admitted = draining, admitted
         self.counts: dict[int, int] = {}
+        self.deferred: Deferred | None = None
         self._levels: dict[int, int] = {}
         self._sizes: dict[int, int] = {}
         self._seen = 0
@@ -89,10 +101,14 @@ class Tally:
                 self.change(number, count)
 
     def change(self, number: int, by: int) -> None:
-        """Record that pods of the group came to a node (`by` > 0) or left it."""
+        """Record that pods of the group came to a node (`by` > 0) or left it.
+
+        The scope alone decides whether the node counts: its pods come and go while it is present, but a deferred count
+        hears of that later.
+        """
         if self._version != self._fleet.version:
             self._catch_up()
-        if not self._seen & self._fleet.bits[number]:
+        if not self._scope.nodes() & self._fleet.bits[number]:
             return
         domain = self.topology.of[number]
         mask, before = self.topology.masks[domain], self.counts.get(domain, 0)
@@ -106,8 +122,9 @@ class Tally:
             self._levels[after] = self._levels.get(after, 0) | mask
         else:
             del self.counts[domain]
-        self._resize(before, -1)
-        self._resize(after, 1)
+        if mask & self._seen:
+            self._resize(before, -1)
+            self._resize(after, 1)
 
     def _resize(self, count: int, by: int) -> None:
         size = self._sizes.get(count, 0) + by
@@ -150,6 +167,8 @@ class Tally:
         """
         if self._version != self._fleet.version:
             self._catch_up()
+        if self.deferred is not None:
+            self.deferred.catch_up()
         sizes = self._sizes
         least = min(sizes) if sizes and (min_domains == 1 or sum(sizes.values()) >= min_domains) else 0
         most, full = skew - own + least, 0

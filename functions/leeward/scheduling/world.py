@@ -19,7 +19,7 @@ from leeward.scheduling.pod_classes import ATTACHED, Kind, Kinds, offered
 from leeward.scheduling.pods import PodSpec
 from leeward.scheduling.predicates import NodeResourcesFit
 
-TURN = 32  # pods between two looks at the clock
+TURN = 80  # steps between two looks at the clock: some 20 pods that are taken, tried, placed and rolled back
 LOOKED_AT = 100  # feasible nodes: kube-scheduler, too, scores all only in clusters of up to that many nodes
 _Undo = tuple[Callable[..., None], tuple[Any, ...], int]
 
@@ -49,7 +49,9 @@ class World:
         self._daemons = sorted(daemons, key=lambda pod: pod.order)
         self.stamp, self._stamps = 0, 0
         self.in_time: Callable[[], bool] = lambda: True
-        self._pods_tried = 0
+        self._steps = 0
+        for name in (CPU, MEMORY):  # by which nodes are compared, whether a pod asks for them or not
+            self._kinds.capacity(name)
         ordered = sorted(pods, key=lambda pod: pod.order)
         for node in _most_allocated_first(_closed_by_pods(nodes, ordered), ordered):
             self.fleet.show(self._register(node))
@@ -72,7 +74,8 @@ class World:
         return sorted(self._pods[self._number(node)], key=lambda pod: pod.order)
 
     def free(self, node: str) -> Amounts:
-        """Return the free amount of each resource that any pod requests; negative where too much is promised.
+        """Return the free amount of cpu, memory and each resource that any pod requests; negative where too much is
+        promised.
 
         Raises ObjectGoneError.
         """
@@ -80,9 +83,14 @@ class World:
         return {name: capacities[name].free[number] for name in sorted(capacities) if not name.startswith(ATTACHED)}
 
     def may_go_on(self) -> bool:
-        """Return whether the packing under way may try another pod; the clock is read at every `TURN` pods."""
-        self._pods_tried += 1
-        return self._pods_tried % TURN != 0 or self.in_time()
+        """Return whether the packing under way may try another pod. The clock is read after `TURN` steps: pods that
+        were tried, placed or taken, those of a rollback too.
+        """
+        self._steps += 1
+        if self._steps < TURN:
+            return True
+        self._steps = 0
+        return self.in_time()
 
     def checkpoint(self) -> int:
         """Return a point to roll back to."""
@@ -221,6 +229,7 @@ class World:
         self._count(kind, number, -1)
 
     def _count(self, kind: Kind, number: int, by: int) -> None:
+        self._steps += 1
         bit, profile = self.fleet.bits[number], kind.profile
         for capacity, amount in kind.demands:
             capacity.change(number, bit, -by * amount)
@@ -229,6 +238,8 @@ class World:
             del profile.placed[number]
         for counter in profile.counted:
             counter.change(number, by)
+        if profile.bit:
+            self._kinds.deferred.change(profile.bit, number, min(count, count - by))
         for holder in kind.holds:
             holder.change(number, by)
         for port in kind.needs.ports:

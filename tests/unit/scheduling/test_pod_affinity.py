@@ -2,8 +2,23 @@
 
 import pytest
 
+from leeward.scheduling.deferred_counts import MOST_MOVED
 from leeward.scheduling.packing import attempt
-from tests.unit.scheduling.raw import HOST, PREFERRED, ZONE, a_node, a_pod, a_term, a_world, away, fit_error, near, went
+from leeward.scheduling.pods import PodReader
+from tests.unit.scheduling.raw import (
+    HOST,
+    PREFERRED,
+    ZONE,
+    a_line,
+    a_node,
+    a_pod,
+    a_term,
+    a_world,
+    away,
+    fit_error,
+    near,
+    went,
+)
 
 TWO_ZONES = [a_node("a1", zone="a"), a_node("b1", zone="b")]
 
@@ -136,3 +151,25 @@ def test_staying_away_is_given_up_after_being_near():
         **preferring("podAffinity", (100, a_term(HOST, "db")))["affinity"],
     }
     assert went(TWO_ZONES, [a_pod("db", app="db", node="a1"), pod]) == {"p1": "b1"}
+
+
+def test_of_many_preferred_terms_the_eight_heaviest_are_followed():
+    terms = [{"weight": weight, "podAffinityTerm": a_term(app=f"app-{weight}")} for weight in range(1, 33)]
+    (pod,) = PodReader().read_all([a_pod(affinity={"podAffinity": {PREFERRED: terms}})])
+    assert [term.weight for term in pod.needs.preferred_near] == [32, 31, 30, 29, 28, 27, 26, 25]
+
+
+@pytest.mark.parametrize("line", [a_line("x", "DoesNotExist"), a_line("app", "In", "web")], ids=["wide", "by label"])
+def test_a_placed_pod_moves_few_counters_however_many_terms_mean_it(line):
+    """The others look up where such pods are when they are asked."""
+    lines = ([line, a_line(f"y{number}", "DoesNotExist")] for number in range(32))
+    terms = [{"topologyKey": HOST, "labelSelector": {"matchExpressions": list(both)}} for both in lines]
+    asking = [a_pod(f"asking-{n}", app="x", labels={"x": "1"}, **near(terms[n])) for n in range(32)]
+    world = a_world([a_node("n1"), a_node("n2")], [a_pod("meant", node="n2"), *asking])
+    feasible = {pod.name: world.feasible(world.kind(pod), world.fleet.present) for pod in world.pending}
+    assert set(feasible.values()) == {world.fleet.bits[world.fleet.numbers["n2"]]}
+    assert all(len(profile.counted) <= MOST_MOVED for profile in world._kinds._profiles.values())
+    with world.trial():
+        world.remove("n2")
+        assert {world.feasible(world.kind(pod), world.fleet.present) for pod in world.pending} == {0}
+    assert {world.feasible(world.kind(pod), world.fleet.present) for pod in world.pending} == set(feasible.values())
