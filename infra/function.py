@@ -116,8 +116,6 @@ class LeewardFunction(Construct):
             retry_attempts=0 if shape.once else None,
             max_event_age=Duration.minutes(1) if shape.once else None,
         )
-        # Lambda checks at the function's creation that its role may write traces
-        self.function.node.add_dependency(*(part.owner for part in self.policies))
         if lives_in_vpc(shape, surroundings.settings):
             self._enter_vpc(surroundings.settings)
 

@@ -40,6 +40,8 @@ def checked(template: Template, logical: str) -> Iterator[str]:
                 yield from (f"ec2:{action}" for action in INTERFACES)
             if "KmsKeyArn" in properties:
                 yield "kms:Decrypt"
+            if properties["TracingConfig"]["Mode"] == "Active":
+                yield "xray:PutTraceSegments"
         case "AWS::Lambda::EventSourceMapping":
             if ":sqs:" in properties["EventSourceArn"]:
                 yield from (f"sqs:{action}" for action in POLLS)
