@@ -83,5 +83,5 @@ def _names(decision: Decision) -> dict[str, str | None]:
         return {}
     (node,) = decision.nodes
     subject = node.subject
-    known = (node.instance, subject and subject.node, subject and subject.group, node.cluster)
-    return dict(zip(NAMES, known, strict=True))
+    named = (subject.node, subject.group) if subject else (None, None)
+    return dict(zip(NAMES, (node.instance, *named, node.cluster), strict=True))

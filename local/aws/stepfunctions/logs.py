@@ -36,7 +36,7 @@ def write(execution: Mapping[str, Any], event: Mapping[str, Any]) -> None:
 
 
 def _line(execution: Mapping[str, Any], event: Mapping[str, Any], *, data: bool) -> dict[str, Any]:
-    details = next((value for name, value in event.items() if name.endswith("EventDetails")), {})
+    details: Mapping[str, Any] = next((value for name, value in event.items() if name.endswith("EventDetails")), {})
     hidden = () if data else ("input", "output", "error", "cause")
     return {
         "id": str(event["id"]),
