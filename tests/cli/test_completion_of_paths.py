@@ -35,7 +35,7 @@ NAMES = (
     "a&b|c<d>e",
 )
 PATIENCE = 20.0  # seconds until a command has run
-SILENCE = 0.25  # seconds after which a shell has done what a key asks for
+SILENCE = 0.15  # seconds after which a shell has done what a key asks for
 
 
 class Terminal:
@@ -135,3 +135,19 @@ def test_a_path_that_is_an_argument_is_completed_too(terminal, tmp_path, shell):
 def test_a_path_behind_an_equals_sign_is_completed_too(terminal, tmp_path, shell):
     arguments = completed(terminal(shell), "leeward plan --snapshot=", tmp_path / "1", NAMES[0])
     assert arguments == ["plan", f"--snapshot={NAMES[0]}"]
+
+
+@pytest.mark.parametrize("shell", STARTS)
+@pytest.mark.parametrize("word", ["'(touch PWNED)'", "'$(touch PWNED)'", "'`touch PWNED`'", "'a; touch PWNED'"])
+def test_a_quoted_word_before_is_not_run_by_the_completion_of_the_next(terminal, tmp_path, shell, word):
+    arguments = completed(terminal(shell), f"leeward --cluster {word} upgrade rollb", tmp_path / "1", "a")
+    assert arguments == ["--cluster", word.strip("'"), "upgrade", "rollback"]
+
+
+@pytest.mark.parametrize("shell", STARTS)
+def test_an_arn_before_does_not_end_the_completion(terminal, tmp_path, shell):
+    arn = "arn:aws:eks:us-east-1:111122223333:cluster/prod"
+    opened = terminal(shell)
+    for number, given in enumerate((f"--cluster {arn}", f"--cluster={arn}")):
+        arguments = completed(opened, f"leeward {given} upgrade rollb", tmp_path / str(number), "a")
+        assert arguments[-2:] == ["upgrade", "rollback"]
