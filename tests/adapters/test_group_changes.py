@@ -91,6 +91,13 @@ class TestPointAt:
         with pytest.raises(InvalidInputError, match="web-a: found a launch configuration"):
             changes.point_at(group, NEW)
 
+    def test_a_template_that_the_caller_may_not_use_is_denied_in_awss_own_words(self, aws, changes, found):
+        group = found(of_template())
+        words = "You are not authorized to use launch template: lt-1"
+        aws.refuse("autoscaling", "update_auto_scaling_group", "AccessDenied", words)
+        with pytest.raises(AccessDeniedError, match=rf"web-a \(LaunchTemplate\): AccessDenied: {words}"):
+            changes.point_at(group, NEW)
+
     def test_a_group_that_is_gone_is_gone(self, changes, found):
         group = Group.from_json(of_template())
         found()

@@ -7,8 +7,20 @@ import pytest
 
 from simulation.aws.network import SimLaunchSources
 from tests.simulation.upgrade_stand_in import BEGIN, Upgraded, a_fleet
+from tests.simulation.upgrade_story import an_upgrade, template_denied
 
 HOUR = 3600.0
+
+
+def test_a_template_that_the_function_may_not_use_ends_the_upgrade_with_the_right_and_the_fix(monkeypatch):
+    """Auto Scaling tries the launch with the function's rights; its answer names no right."""
+    world = template_denied(monkeypatch, an_upgrade(), until=BEGIN + 2 * HOUR).run()
+    assert world.ended() == "NodeCreationFailure"
+    assert "Auto Scaling does not let app use launch template" in world.why()
+    for said in ("ec2:RunInstances", "ec2:CreateFleet", "iam:PassRole", "nodeRoles", "docs/deploy.md"):
+        assert said in world.why()
+    assert "tag the template kubernetes.io/cluster/blue: owned" in world.why()
+    assert (world.group.suspended, world.group.maximum, launched(world)) == ((), 6, [])
 
 
 def launched(world):

@@ -5,7 +5,7 @@ from datetime import timedelta
 from leeward.policy.document import Canary, OnAlarm, Window
 from tests.simulation.fleet_stand_in import budget, deployment
 from tests.simulation.upgrade_stand_in import BEGIN, FIRST, GROUP, a_fleet
-from tests.simulation.upgrade_story import LONG, Story, an_upgrade, broken, full, robbed, stalled
+from tests.simulation.upgrade_story import LONG, Story, an_upgrade, broken, full, robbed, stalled, template_denied
 
 IMPOSSIBLE = (deployment("web", 8), budget("web", 0))
 
@@ -83,6 +83,11 @@ def _surplus():
     world = an_upgrade()
     end = world.world.fleet.end_instance
     return world.at(BEGIN + 100, lambda: end(world.world.fleet.instances[FIRST], direct=True))
+
+
+def _denied(patch):
+    """The template's tag is missing for a while."""
+    return template_denied(patch, an_upgrade(), until=BEGIN + 600).start("again", at=BEGIN + 700)
 
 
 UPGRADED = {"first": "Upgraded"}
@@ -167,6 +172,9 @@ SELF_MANAGED: dict[str, Story] = {
         hours=1.8,
     ),
     "robbed before note-failure": Story(plan=robbed("note-failure", _blocked), ends=AGAIN, hours=1.8),
+    "the launch template is denied": Story(
+        plan=_denied, ends={"first": "NodeCreationFailure", "again": "Upgraded"}, hours=2
+    ),
     "no instance comes for the raised size": Story(
         plan=stalled("scale-down", "creation-failure"),
         ends={"first": "NodeCreationFailure", "again": "Upgraded"},

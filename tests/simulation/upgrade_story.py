@@ -6,12 +6,14 @@ from itertools import pairwise
 
 import pytest
 
-from leeward.errors import ClusterUnreachableError
+from leeward.errors import AccessDeniedError, ClusterUnreachableError
 from leeward.upgrade import run
 from simulation import functions
+from simulation.aws.changes import SimGroupChanges
 from simulation.machine import walk
 from simulation.machine.execution import ExecutionOverError
 from simulation.machine.run import MachineRun
+from simulation.timeline import START
 from tests.simulation.upgrade_stand_in import BEGIN, GROUP, Upgraded, entered
 
 LONG = 3600.0  # seconds in which every retry is used up
@@ -104,6 +106,25 @@ def stop_in(patch, world, state, *, again_after=200.0, **asked):
 
     patch.setattr(MachineRun, "step", step)
     return stopped
+
+
+DENIED = (
+    "autoscaling:UpdateAutoScalingGroup on app (LaunchTemplate): AccessDenied: You are not authorized to use launch "
+    "template: lt-app"
+)
+
+
+def template_denied(patch, world, *, until):
+    """Auto Scaling's dry run with the new template is denied to the function for so many seconds."""
+    real = SimGroupChanges.point_at
+
+    def point_at(changes, group, template):
+        if world.world.timeline.now() < START + until:
+            raise AccessDeniedError(DENIED)
+        real(changes, group, template)
+
+    patch.setattr(SimGroupChanges, "point_at", point_at)
+    return world
 
 
 def robbed(step, world=an_upgrade):

@@ -20,7 +20,7 @@ from leeward.upgrade.observation import Observation, measured, observe, with_own
 from leeward.upgrade.record import ControlRequest, UpgradeRecord
 from leeward.upgrade.run import Next, Run
 from leeward.upgrade.surge.orders import launch_ordered
-from leeward.upgrade.templates import points_at
+from leeward.upgrade.templates import point_group
 from leeward.upgrade.termination_requests import request_terminations
 from leeward.upgrade.waits import again, longest_wait, pods_left, track_wait
 from leeward.upgrade.waves.shared_budgets import still_allowed
@@ -39,9 +39,8 @@ def undo(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
         record = written(ledger.record, ports.upgrades)
     record, unrequested = still_allowed(record, ledger.unclaimed, observation.preflight, ports)
     request_terminations(record, unrequested, observation, ports)
-    if record.previous is not None and not points_at(observation.group, record.previous, ports.templates):
-        assert record.previous.template is not None  # what a rollback returns to has one
-        ports.group_changes.point_at(observation.group, record.previous.template)
+    if record.previous is not None and (denied := point_group(record, observation.group, record.previous, ports)):
+        return replace(run, next=Next.CREATION_FAILURE, why=denied)
     record = _rollback_aborted(record, ports.upgrades)
     stay = [one for one in observation.preflight.old if one.instance.id not in record.under_way]
     uncordon((one.node for one in stay if one.node is not None), record, ports.clusters)

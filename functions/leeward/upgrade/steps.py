@@ -33,7 +33,7 @@ from leeward.upgrade.run import Next, Run
 from leeward.upgrade.start import take_lease
 from leeward.upgrade.surge.orders import DESIRED_SIZE
 from leeward.upgrade.surge.sizes import most_extra, parallelism, surge
-from leeward.upgrade.templates import labelled, points_at, prepared
+from leeward.upgrade.templates import labelled, point_group, prepared
 from leeward.upgrade.termination_requests import end_never_joined
 from leeward.upgrade.waits import STALLED, again, held, resumed, track_wait
 from leeward.workflow.lease import guarded
@@ -73,7 +73,8 @@ def prepare(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
 
 def point(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     """Launch new instances from the target from now on; suspend the balancing of zones, and raise the maximum size for
-    the surge. Changes to the group are recorded first.
+    the surge. Changes to the group are recorded first. Where Auto Scaling does not let the group use the template, the
+    upgrade ends with the missing right.
     """
     record = read(run, ports.upgrades)
     observation = observe(record, ports)
@@ -98,9 +99,9 @@ def point(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
         ports.group_changes.suspend(record.group, AZ_REBALANCE)
     if record.raised_maximum:
         ports.group_changes.raise_to(record.group, maximum=maximum)
+    if denied := point_group(record, group, record.target, ports):
+        return replace(run, next=Next.CREATION_FAILURE, why=denied)
     target = record.target.template
-    if target is not None and not points_at(group, record.target, ports.templates):
-        ports.group_changes.point_at(group, target)
     return replace(run, next=Next.LAUNCH, why=f"{record.group} launches {target.label if target else 'as before'}")
 
 

@@ -9,9 +9,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from leeward.errors import InvalidInputError, LeewardError
+from leeward.errors import InvalidInputError, LeewardError, TerminalError
 from leeward.model.group import Group
 from leeward.model.launch import LaunchTemplateRef
+from leeward.model.launch_refusal import is_denial, template_denied
 from leeward.model.node import Node
 from leeward.node_template.tags import LABEL, tag_facts
 from leeward.node_template.user_data import kubelet_settings
@@ -110,6 +111,21 @@ def points_at(group: Group, target: Target, templates: Templates) -> bool:
     """Return whether new instances come from the target already, be it by `$Latest`."""
     wanted = target.template
     return wanted is None or templates.numbered(template_of(group)) == templates.numbered(wanted)
+
+
+def point_group(record: UpgradeRecord, group: Group, target: Target, ports: Ports) -> str:
+    """Point the group at the target where it is not yet. Return the sentence for the operator if Auto Scaling denies
+    the function the use of the template, else an empty one.
+    """
+    if target.template is None or points_at(group, target, ports.templates):
+        return ""
+    try:
+        ports.group_changes.point_at(group, target.template)
+    except TerminalError as error:
+        if not is_denial(str(error)):
+            raise
+        return template_denied(group.name, target.template.label, record.cluster, str(error))
+    return ""
 
 
 def _asked_version(record: UpgradeRecord, group: Group) -> LaunchTemplateRef:

@@ -274,8 +274,8 @@ OF_UPGRADE_EDGES = (
         edits=(
             edit(
                 f"{UPGRADE}.rollback.undo",
-                "ports.group_changes.point_at(observation.group, record.previous.template)",
-                "pass",
+                "point_group(record, observation.group, record.previous, ports)",
+                '""',
             ),
         ),
         tests=("tests/unit/upgrade/test_completion.py",),
