@@ -59,21 +59,25 @@ class MemberStack(Stack):
 
     def _forward(self) -> None:
         """Forward the events that the deployment's own rules queue at home, and no others."""
-        bus = bus_arn(self, self._settings)
+        bus, names = bus_arn(self, self._settings), self._settings.names
+        forwarded = (*RULES, *OF_THE_ACCOUNT)
+        ours = [self._scopes.rule(names.member_rule(rule.name)) for rule in forwarded]
         role = iam.Role(
             self,
             "Forwarding",
-            role_name=self._settings.names.forwarding_role(self._member.region),
+            role_name=names.forwarding_role(self._member.region),
             description="Leeward: forwards events to the deployment",
-            assumed_by=iam.ServicePrincipal("events.amazonaws.com"),
+            assumed_by=iam.PrincipalWithConditions(
+                iam.ServicePrincipal("events.amazonaws.com"), {"ArnEquals": {"aws:SourceArn": ours}}
+            ),
             inline_policies={
                 "leeward": iam.PolicyDocument(
                     statements=[iam.PolicyStatement(actions=["events:PutEvents"], resources=[bus])]
                 )
             },
         )
-        undelivered = MemberDeadLetters(self, self._settings.names, self._member.alarm_topic)
-        rules = [self._rule(rule, bus, role, undelivered.queue) for rule in (*RULES, *OF_THE_ACCOUNT)]
+        undelivered = MemberDeadLetters(self, names, self._member.alarm_topic)
+        rules = [self._rule(rule, bus, role, undelivered.queue) for rule in forwarded]
         undelivered.admit(rules)
 
     def _rule(self, rule: EventRule, bus: str, role: iam.Role, dead_letters: sqs.Queue) -> events.CfnRule:

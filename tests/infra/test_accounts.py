@@ -271,6 +271,14 @@ class TestMember:
         bus = f"arn:aws:events:us-east-1:{HUB}:event-bus/leeward-members"
         assert [(one.actions, one.resources) for one in statements] == [(("events:PutEvents",), (bus,))]
 
+    def test_the_forwarding_role_trusts_the_rules_of_its_stack_alone(self, deployed, account):
+        role = deployed.members[account].named_roles("leeward-member-")[REGIONS[account]]
+        (trust,) = role["AssumeRolePolicyDocument"]["Statement"]
+        assert trust["Principal"] == {"Service": "events.amazonaws.com"}
+        rules = deployed.members[account].named("AWS::Events::Rule")
+        ours = {f"arn:aws:events:{REGIONS[account]}:{account}:rule/{name}" for name in rules}
+        assert set(trust["Condition"]["ArnEquals"]["aws:SourceArn"]) == ours
+
     @pytest.mark.parametrize("function", ACTING)
     def test_a_role_may_do_on_its_cluster_s_groups_what_the_function_may_at_home(self, deployed, account, function):
         """The same table: an action on a tagged group is allowed here where it is allowed there."""
