@@ -2,11 +2,12 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 from tests.infra.template import ACCOUNT, REGION, Statement, statements_of
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "permissions"
-FILES = ("deploy", "operate", "read")
+FILES = ("access-entries", "deploy", "operate", "policies", "read")
 
 
 def text(name: str) -> str:
@@ -14,9 +15,15 @@ def text(name: str) -> str:
     return (FOLDER / f"{name}.json").read_text(encoding="utf-8")
 
 
-def statements(
+def document_for(
     name: str, *, account: str = ACCOUNT, region: str = REGION, cluster: str = "prod", bucket: str = "assets"
-) -> list[Statement]:
-    """The statements of one file."""
+) -> dict[str, Any]:
+    """One file, filled in."""
     filled = text(name).replace("ACCOUNT", account).replace("REGION", region)
-    return list(statements_of(json.loads(filled.replace("CLUSTER", cluster).replace("BUCKET", bucket))))
+    found: dict[str, Any] = json.loads(filled.replace("CLUSTER", cluster).replace("BUCKET", bucket))
+    return found
+
+
+def statements(name: str, **place: str) -> list[Statement]:
+    """The statements of one file; `place`: account, region, cluster and bucket other than the usual ones."""
+    return list(statements_of(document_for(name, **place)))

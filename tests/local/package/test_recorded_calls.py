@@ -89,7 +89,7 @@ def test_what_a_person_calls_who_reads_is_in_the_policy_to_read(stack, team, tmp
     assert denied(stack, made, "read") == []
 
 
-def test_what_a_person_calls_who_operates_is_in_the_policy_to_operate_beside_it(stack, team, tmp_path):
+def test_what_a_person_calls_who_operates_and_applies_policies_is_in_the_policies_beside_it(stack, team, tmp_path):
     called(stack, "sync")  # puts the hook that is removed below
     node, group = team.node_name(team.instances[0]), team.group
     policy = tmp_path / "policy.yaml"
@@ -107,5 +107,5 @@ def test_what_a_person_calls_who_operates_is_in_the_policy_to_operate_beside_it(
     made = requests(stack, OPERATES)
     changes = {"dynamodb:PutItem", "states:StartExecution", "autoscaling:DeleteLifecycleHook"}
     assert changes <= {one.action for one in made}
-    assert denied(stack, made, "read", "operate") == []
+    assert denied(stack, made, "read", "operate", "policies") == []
     assert denied(stack, made, "read") != [], "who reads alone could do as much"
