@@ -87,7 +87,7 @@ def granted_role(scope: Construct, shape: RoleShape, scopes: Scopes) -> GrantedR
         statements = scopes.statements(by_policy[policy], function=shape.function)
         return iam.PolicyDocument(statements=statements, minimize=False)
 
-    managed = {
+    managed: dict[Policy, iam.ManagedPolicy] = {
         policy: iam.ManagedPolicy(
             scope,
             policy.name.capitalize(),
@@ -106,6 +106,6 @@ def granted_role(scope: Construct, shape: RoleShape, scopes: Scopes) -> GrantedR
         inline_policies={"leeward": document(Policy.INLINE)},
         managed_policies=list(managed.values()),
     )
-    owners: dict[Policy, Construct] = {Policy.INLINE: role, **managed}
-    parts = tuple(PolicyPart(owner, by_policy[policy]) for policy, owner in owners.items())
-    return GrantedRole(role=role, parts=parts)
+    parts = [PolicyPart(role, by_policy[Policy.INLINE])]
+    parts += [PolicyPart(construct, by_policy[policy]) for policy, construct in managed.items()]
+    return GrantedRole(role=role, parts=tuple(parts))
