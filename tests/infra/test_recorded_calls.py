@@ -20,6 +20,7 @@ RARELY = {
 RARELY_IN_THE_TABLE = {
     ("disrupt", "dynamodb:GetItem", "termination"): "a node whose termination another cause has claimed meanwhile",
     ("disrupt", "dynamodb:GetItem", "maximum"): "a replacement in a group at MaxSize",
+    ("disrupt", "dynamodb:GetItem", "reservations"): "a replacement, before which it reads what spot capacity is short",
     ("reconciler", "dynamodb:PutItem", "once"): "an unhealthy node or a stale taint, seen for the first time",
     ("reconciler", "dynamodb:PutItem", "pause"): "a pause without an end, once a day, and one that has ended",
     ("reconciler", "dynamodb:BatchGetItem", "facts"): "a zonal shift, whose zone id is looked up among the subnets",
