@@ -13,7 +13,7 @@ from leeward.adapters.caller import Elsewhere
 from leeward.errors import InvalidInputError
 from leeward.model.execution import Machine
 from tests.adapters.test_member import CALLS, NOW, Aws
-from tests.contract.test_claims import make_table
+from tests.contract.tables import make_table
 
 ACCOUNT, REGION = "222233334444", "eu-north-1"
 EAST = Elsewhere(

@@ -22,7 +22,7 @@ from leeward.errors import AccessDeniedError, AwsUnreachableError, InvalidInputE
 from leeward.model.maximum import RaisedMaximum
 from leeward.ports.places import AwsPorts
 from tests.adapters.test_settings import BLUE, GOOD
-from tests.contract.test_claims import make_table
+from tests.contract.tables import make_table
 from tests.fakes.builders import an_instance
 
 ROLE = "arn:aws:iam::222233334444:role/leeward-east"

@@ -11,7 +11,8 @@ from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.past_terminations import DynamoPastTerminations
 from leeward.adapters.aws.table import Table
 from leeward.model.termination import Outcome, Status
-from tests.contract.test_claims import NOW, a_cause, a_subject, make_table
+from tests.contract.tables import make_table
+from tests.contract.test_claims import NOW, a_cause, a_subject
 from tests.fakes.builders import DEPLOYMENT
 from tests.fakes.clock import FakeClock
 

@@ -50,7 +50,7 @@ class LostPut:
 
 
 def test_the_first_caller_is_reported_so_even_when_its_answer_got_lost(monkeypatch):
-    monkeypatch.setattr("leeward.adapters.aws.claims.uuid.uuid4", lambda: uuid.UUID(int=7))
+    monkeypatch.setattr("leeward.adapters.aws.table.uuid.uuid4", lambda: uuid.UUID(int=7))
     span = timedelta(minutes=10)
     assert DynamoClaims(LostPut({"by": uuid.UUID(int=7).hex}), FakeClock(), DEPLOYMENT).once("k", span, NOW)
     assert not DynamoClaims(LostPut({"by": "another"}), FakeClock(), DEPLOYMENT).once("k", span, NOW)

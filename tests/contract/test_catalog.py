@@ -5,11 +5,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from moto import mock_aws
 
 from leeward.adapters.aws.catalog import DynamoCatalog
-from leeward.adapters.aws.clients import AwsClients
-from leeward.adapters.aws.table import Table
 from leeward.model.facts import ClusterFacts, FactKind, Sheet, subnets_content, types_content
 from leeward.model.instance_type import Accelerator, InstanceType
 from leeward.model.reservation import IpReservation, Pool, Reservations
@@ -17,22 +14,19 @@ from leeward.model.subnet import Subnet
 from leeward.model.zonal_shift import NOT_SHIFTED
 from leeward.model.zone_record import Evacuation, GroupSizes, Prescale, PrescaledNode, PrescaleOrder, ZoneRecord
 from simulation.aws.catalog import SimCatalog
-from tests.contract.test_claims import make_table
+from tests.contract.tables import TABLES, a_table
 from tests.fakes.builders import shifted
 
 NOW = datetime(2026, 3, 2, 10, 0, tzinfo=UTC)
 
 
-@pytest.fixture(params=["the table", "the model"])
+@pytest.fixture(params=[*TABLES, "the model"])
 def catalog(request, monkeypatch):
     if request.param == "the model":
         yield SimCatalog()
         return
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "testing")
-    with mock_aws():
-        make_table()
-        yield DynamoCatalog(Table(AwsClients("us-east-1"), "leeward"))
+    with a_table(monkeypatch, request.param) as table:
+        yield DynamoCatalog(table)
 
 
 def a_sheet(word="first", at=NOW):

@@ -5,7 +5,6 @@ import threading
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-import boto3
 import pytest
 from moto import mock_aws
 from moto.dynamodb.responses import DynamoHandler
@@ -29,6 +28,7 @@ from leeward.model.termination import (
     Status,
     Subject,
 )
+from tests.contract.tables import TABLES, a_table, make_table
 from tests.fakes.builders import DEPLOYMENT
 from tests.fakes.claims import FakeClaims
 from tests.fakes.clock import FakeClock
@@ -37,22 +37,6 @@ from tests.fakes.ledger import a_surge, by
 NOW = datetime(2026, 3, 2, 10, 0, tzinfo=UTC)
 LATER = NOW + timedelta(minutes=1)
 INSTANCE = "i-0abc"
-
-
-def make_table(name="leeward"):
-    boto3.client("dynamodb", region_name="us-east-1").create_table(
-        TableName=name,
-        KeySchema=[{"AttributeName": "pk", "KeyType": "HASH"}],
-        AttributeDefinitions=[{"AttributeName": key, "AttributeType": "S"} for key in ("pk", "open")],
-        GlobalSecondaryIndexes=[
-            {
-                "IndexName": "open",
-                "KeySchema": [{"AttributeName": "open", "KeyType": "HASH"}],
-                "Projection": {"ProjectionType": "KEYS_ONLY"},
-            }
-        ],
-        BillingMode="PAY_PER_REQUEST",
-    )
 
 
 def one_at_a_time(call):
@@ -67,17 +51,14 @@ def one_at_a_time(call):
     return locked
 
 
-@pytest.fixture(params=["the table", "the fake"])
+@pytest.fixture(params=[*TABLES, "the fake"])
 def claims(request, monkeypatch):
     if request.param == "the fake":
         yield FakeClaims()
         return
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "testing")
     monkeypatch.setattr(DynamoHandler, "call_action", one_at_a_time(DynamoHandler.call_action))
-    with mock_aws():
-        make_table()
-        yield DynamoClaims(Table(AwsClients("us-east-1"), "leeward"), FakeClock(), DEPLOYMENT)
+    with a_table(monkeypatch, request.param) as table:
+        yield DynamoClaims(table, FakeClock(), DEPLOYMENT)
 
 
 def a_subject(instance=INSTANCE, node=None):

@@ -15,20 +15,17 @@ from leeward.adapters.aws.workflow_records import DynamoDisruptions, plain
 from leeward.disruption.controller import commands_that_fit
 from leeward.disruption.record import DisruptionOutcome, SurgeNode
 from simulation.aws.disruptions import SimDisruptions
-from tests.contract.test_claims import make_table
+from tests.contract.tables import TABLES, a_table, make_table
 from tests.fakes.disruptions import NOW, FakeDisruptions, a_disruption
 
 LONG = "g" * 80
 
 
-@pytest.fixture(params=["the table", "the model", "the fake"])
+@pytest.fixture(params=[*TABLES, "the model", "the fake"])
 def disruptions(request, monkeypatch):
-    if request.param == "the table":
-        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-            monkeypatch.setenv(name, "testing")
-        with mock_aws():
-            make_table()
-            yield DynamoDisruptions(Table(AwsClients("us-east-1"), "leeward"))
+    if request.param in TABLES:
+        with a_table(monkeypatch, request.param) as table:
+            yield DynamoDisruptions(table)
     else:
         yield SimDisruptions() if request.param == "the model" else FakeDisruptions()
 

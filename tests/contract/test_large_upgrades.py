@@ -18,7 +18,7 @@ from leeward.upgrade.preflight.plan import Plan
 from leeward.upgrade.record import SurgeNode, cause_id, tag_for
 from leeward.upgrade.surge.sizes import Strategy, sizes
 from leeward.upgrade.waves.drain_selection import TRIES
-from tests.contract.test_claims import make_table
+from tests.contract.tables import make_table
 from tests.contract.test_upgrades import NOW, a_record
 from tests.fakes.builders import a_subject
 

@@ -12,21 +12,18 @@ from leeward.adapters.aws.maxima import DynamoMaxima
 from leeward.adapters.aws.table import Table
 from leeward.model.maximum import RaisedMaximum
 from simulation.aws.maxima import SimMaxima
-from tests.contract.test_claims import make_table
+from tests.contract.tables import TABLES, a_table, make_table
 from tests.fakes.maxima import FakeMaxima
 
 NOW = datetime(2026, 3, 2, 10, 0, tzinfo=UTC)
 RAISED = RaisedMaximum(group="web-a", before=5, raised=(6, 7), holders=("i-1", "i-2"), restoring=NOW)
 
 
-@pytest.fixture(params=["the table", "the model", "the fake"])
+@pytest.fixture(params=[*TABLES, "the model", "the fake"])
 def maxima(request, monkeypatch):
-    if request.param == "the table":
-        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-            monkeypatch.setenv(name, "testing")
-        with mock_aws():
-            make_table()
-            yield DynamoMaxima(Table(AwsClients("us-east-1"), "leeward"))
+    if request.param in TABLES:
+        with a_table(monkeypatch, request.param) as table:
+            yield DynamoMaxima(table)
     else:
         yield SimMaxima() if request.param == "the model" else FakeMaxima()
 

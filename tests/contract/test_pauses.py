@@ -12,7 +12,7 @@ from leeward.adapters.aws.pauses import DynamoPauses
 from leeward.adapters.aws.table import Table
 from leeward.model.pause import PauseRecord, PauseScope
 from simulation.aws.pauses import SimPauses
-from tests.contract.test_claims import make_table
+from tests.contract.tables import TABLES, a_table
 from tests.fakes.builders import a_pause
 from tests.fakes.pauses import FakePauses
 
@@ -20,14 +20,11 @@ NOW = datetime(2026, 3, 2, 10, 0, tzinfo=UTC)
 PAUSED = PauseRecord(cluster="blue").paused(a_pause()).paused(a_pause(group="web-a", until=NOW, scope=PauseScope.ALL))
 
 
-@pytest.fixture(params=["the table", "the model", "the fake"])
+@pytest.fixture(params=[*TABLES, "the model", "the fake"])
 def switches(request, monkeypatch):
-    if request.param == "the table":
-        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-            monkeypatch.setenv(name, "testing")
-        with mock_aws():
-            make_table()
-            yield DynamoPauses(Table(AwsClients("us-east-1"), "leeward"))
+    if request.param in TABLES:
+        with a_table(monkeypatch, request.param) as table:
+            yield DynamoPauses(table)
     else:
         yield SimPauses() if request.param == "the model" else FakePauses()
 

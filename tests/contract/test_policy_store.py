@@ -11,7 +11,7 @@ from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.table import Table
 from leeward.policy.applied import LARGEST, AppliedPolicies
 from simulation.aws.applied_policies import SimPolicyStore
-from tests.contract.test_claims import make_table
+from tests.contract.tables import TABLES, a_table
 
 SET = AppliedPolicies(
     cluster="blue",
@@ -27,12 +27,11 @@ def _credentials(monkeypatch):
         monkeypatch.setenv(name, "testing")
 
 
-@pytest.fixture(params=["the table", "the model"])
-def store(request):
-    if request.param == "the table":
-        with mock_aws():
-            make_table()
-            yield DynamoPolicies(Table(AwsClients("us-east-1"), "leeward"))
+@pytest.fixture(params=[*TABLES, "the model"])
+def store(request, monkeypatch):
+    if request.param in TABLES:
+        with a_table(monkeypatch, request.param) as table:
+            yield DynamoPolicies(table)
     else:
         yield SimPolicyStore()
 

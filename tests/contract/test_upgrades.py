@@ -16,21 +16,18 @@ from leeward.upgrade.members import Target
 from leeward.upgrade.record import ControlRequest, Order, SurgeNode, UpgradeRecord
 from leeward.upgrade.surge.sizes import Strategy
 from simulation.aws.upgrades import SimUpgrades
-from tests.contract.test_claims import make_table
+from tests.contract.tables import TABLES, a_table, make_table
 from tests.fakes.upgrades import FakeUpgrades
 
 NOW = datetime(2026, 3, 2, 10, 0, tzinfo=UTC)
 EIGHT = LaunchTemplateRef(id="lt-1", name="web", version="8")
 
 
-@pytest.fixture(params=["the table", "the model", "the fake"])
+@pytest.fixture(params=[*TABLES, "the model", "the fake"])
 def upgrades(request, monkeypatch):
-    if request.param == "the table":
-        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-            monkeypatch.setenv(name, "testing")
-        with mock_aws():
-            make_table()
-            yield DynamoUpgrades(Table(AwsClients("us-east-1"), "leeward"))
+    if request.param in TABLES:
+        with a_table(monkeypatch, request.param) as table:
+            yield DynamoUpgrades(table)
     else:
         yield SimUpgrades() if request.param == "the model" else FakeUpgrades()
 

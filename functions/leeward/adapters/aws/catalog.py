@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from leeward.adapters.aws.table import Table
+from leeward.adapters.aws.table import Table, new_mark
 from leeward.errors import ObjectGoneError
 from leeward.model.facts import FactKind, Sheet, node_repair_of, shifts_of
 from leeward.model.node_repair import NodeRepair
@@ -114,14 +114,16 @@ class DynamoCatalog:
         entries = {name: entry.to_json() for name, entry in before.with_one(instance, reservation).items()}
         written = self._table.update(
             _reservations_key(cluster),
-            "SET #entries = :entries, #version = :next, #expires = :expires",
+            "SET #entries = :entries, #version = :next, #expires = :expires, #by = :mark",
             condition="attribute_not_exists(pk) OR #version = :after",
             values={
                 ":entries": entries,
                 ":next": after + 1,
                 ":after": after,
                 ":expires": math.ceil((reservation.at + TIME_TO_LIVE).timestamp()),
+                ":mark": new_mark(),
             },
+            mark="by",
         )
         return written is not None
 

@@ -15,13 +15,14 @@ from leeward.adapters.aws.record_items import (
     replacement_item,
     times_item,
 )
-from leeward.adapters.aws.table import Change, Table
+from leeward.adapters.aws.table import Change, Table, new_mark
 from leeward.errors import ObjectGoneError
 from leeward.model.seen import Seen
 from leeward.model.surge_instance import Settlement, SurgeInstance
 from leeward.model.termination import LaunchPlan, Replacement, Status, TerminationRecord
 from leeward.model.times import format_instant
 
+MARK = "by"  # attribute with the mark of the last write that a repeat must not take for another's
 OVERWRITTEN_TIMES = {"retry", "moved", "missed"}
 
 
@@ -72,8 +73,8 @@ class ClaimNotes:
         blocked_by: Sequence[str] | None = None,
         evicted: int = 0,
     ) -> None:
-        """Write in one conditional write. A repeat changes nothing but `evicted`, a count for people only. Raises
-        ObjectGoneError without a record.
+        """Write in one conditional write. A repeat of the call changes nothing but `evicted`, a count for people only;
+        the same write repeated counts once. Raises ObjectGoneError without a record.
         """
         change = Change()
         _set_times(change, times)
@@ -85,12 +86,17 @@ class ClaimNotes:
             self._write(instance, change, attempt)
 
     def note_reboot(self, instance: str, boot: str, at: datetime) -> bool:
-        """Write the reboot in one conditional write. True for the first caller alone."""
-        key = {"#boot": boot}
-        condition = "#status = :open AND attribute_not_exists(#reboots.#boot)"
-        values = {":at": format_instant(at), ":open": Status.OPEN.value}
-        expression = "SET #reboots.#boot = :at"
-        written = self._table.update(record_key(instance), expression, condition=condition, values=values, names=key)
+        """Write the reboot in one conditional write. True for the first caller alone, also when its answer got lost:
+        without the reboot that it requests, the drained node would be replaced.
+        """
+        written = self._table.update(
+            record_key(instance),
+            f"SET #reboots.#boot = :at, #{MARK} = :mark",
+            condition="#status = :open AND attribute_not_exists(#reboots.#boot)",
+            values={":at": format_instant(at), ":open": Status.OPEN.value, ":mark": new_mark()},
+            names={"#boot": boot},
+            mark=MARK,
+        )
         return written is not None
 
     def forget_reboot(self, instance: str, boot: str) -> None:
@@ -127,11 +133,17 @@ class ClaimNotes:
         self._write(instance, change)
 
     def _write(self, instance: str, change: Change, attempt: int | None = None) -> None:
+        mark = MARK if change.counts else ""
+        if mark:
+            change.set_mark(MARK, new_mark())
         expression, names, values = change.written()
         condition = "attribute_exists(pk)"
+        if mark:
+            condition = f"{condition} AND (attribute_not_exists(#{MARK}) OR #{MARK} <> :mark)"
         if attempt is not None:
             condition, values = f"{condition} AND #attempt = :attempt", {**values, ":attempt": attempt}
-        written = self._table.update(record_key(instance), expression, condition=condition, values=values, names=names)
+        key = record_key(instance)
+        written = self._table.update(key, expression, condition=condition, values=values, names=names, mark=mark)
         if not written and (attempt is None or self.read(instance) is None):
             raise ObjectGoneError(f"no termination record of {instance}")
 

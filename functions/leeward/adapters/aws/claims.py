@@ -4,7 +4,6 @@ state."""
 from __future__ import annotations
 
 import math
-import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -21,7 +20,7 @@ from leeward.adapters.aws.record_items import (
     subject_item,
     times_item,
 )
-from leeward.adapters.aws.table import Table
+from leeward.adapters.aws.table import Table, new_mark
 from leeward.errors import AwsUnavailableError, ObjectGoneError, RecordChangedError
 from leeward.model.termination import Cause, Outcome, Status, Subject, TerminationRecord
 from leeward.model.times import format_instant
@@ -114,7 +113,7 @@ class DynamoClaims(ClaimNotes):
 
         A caller whose answer got lost recognizes its own mark when botocore repeats the write.
         """
-        mark = uuid.uuid4().hex
+        mark = new_mark()
         written, there = self._table.put(
             {"pk": once_key(key), "expires": _epoch(now + lasts), "by": mark},
             condition="attribute_not_exists(pk) OR #expires <= :now",

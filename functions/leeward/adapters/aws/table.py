@@ -81,7 +81,7 @@ class Table:
 
         A writer whose answer got lost recognizes its own mark when botocore repeats the write.
         """
-        mark = uuid.uuid4().hex
+        mark = new_mark()
         condition, values = "attribute_not_exists(pk) OR attribute_exists(#ended)", dict[str, Any]()
         if version:
             condition = f"#version = :version AND #{same} = :same"
@@ -93,7 +93,7 @@ class Table:
         """Write an item that is never deleted at the version after the one that was read, in its attribute `version`;
         return whether it is there. As `put_version` does, a repeated write recognizes its own mark, `writer`.
         """
-        mark, read = uuid.uuid4().hex, item["version"] - 1
+        mark, read = new_mark(), item["version"] - 1
         condition = "#version = :version" if read else "attribute_not_exists(pk)"
         values = {":version": read} if read else None
         done, there = self.put({**item, "writer": mark}, condition=condition, values=values)
@@ -107,8 +107,12 @@ class Table:
         condition: str,
         values: Mapping[str, Any],
         names: Mapping[str, str] | None = None,
+        mark: str = "",
     ) -> Item | None:
-        """Return the item after the update, None when the condition does not hold. `names`: for parts that are data."""
+        """Return the item after the update, None when the condition does not hold. `names`: for parts that are data;
+        `mark`: attribute that the update sets to `:mark`, a `new_mark`. By it a writer whose answer got lost recognizes
+        its own write when botocore repeats it.
+        """
         arguments: dict[str, Any] = {
             "TableName": self._name,
             "Key": self._key(pk),
@@ -116,6 +120,7 @@ class Table:
             "ConditionExpression": condition,
             "ExpressionAttributeNames": {**_names(f"{expression} {condition}"), **(names or {})},
             "ReturnValues": "ALL_NEW",
+            **({"ReturnValuesOnConditionCheckFailure": "ALL_OLD"} if mark else {}),
         }
         if values:
             arguments["ExpressionAttributeValues"] = _wire(values)
@@ -125,7 +130,9 @@ class Table:
             except ClientError as error:
                 if not is_lost_condition(error):
                     raise
-                return None
+                present: Any = error.response.get("Item")
+                there = _plain(present or {})
+                return there if mark and there.get(mark) == values[":mark"] else None
         return _plain(answer["Attributes"])
 
     def all_of(self, prefix: str) -> Iterator[Item]:
@@ -160,6 +167,11 @@ class Table:
 
     def _key(self, pk: str) -> Item:
         return {"pk": {"S": pk}}
+
+
+def new_mark() -> str:
+    """Return a mark for one write: no other writer has it, and the same write has it when it is repeated."""
+    return uuid.uuid4().hex
 
 
 def to_wire(value: Any) -> Item:
@@ -223,6 +235,16 @@ class Change:
     def empty(self) -> bool:
         """True while nothing is assigned or removed."""
         return not self._values and not self._removes
+
+    @property
+    def counts(self) -> bool:
+        """True once a number is added to: the same change written twice would count twice."""
+        return bool(self._adds)
+
+    def set_mark(self, attribute: str, mark: str) -> None:
+        """Set an attribute to a `new_mark`, as `:mark`."""
+        self._sets.append(f"#{attribute} = :mark")
+        self._values[":mark"] = mark
 
     def set(self, attribute: str, value: Any, *, keep: bool = False) -> None:
         """Set an attribute; `keep`: only where there is none yet."""
