@@ -6,6 +6,7 @@ from typing import Any
 from fuzz.target import Target
 from fuzz.targets.folders import Folders
 from fuzz.targets.messages import Messages
+from fuzz.targets.objects import Objects
 from fuzz.targets.policies import PolicyDocuments, PolicyTexts
 from fuzz.targets.quantities import Quantities
 from fuzz.targets.reports import Reports
@@ -23,5 +24,6 @@ _ALL: tuple[type[Target[Any]], ...] = (
     UserData,
     Reports,
     Folders,
+    Objects,
 )
 TARGETS: Mapping[str, Callable[[], Target[Any]]] = {target.name: target for target in _ALL}

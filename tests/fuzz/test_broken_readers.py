@@ -9,7 +9,7 @@ from fuzz.targets import TARGETS
 from leeward.adapters.folder import schema
 from leeward.cli.report import page
 from leeward.interruption import fields
-from leeward.model import quantity
+from leeward.model import pod, quantity
 from leeward.node_template import user_data
 from leeward.policy import durations, write
 from leeward.scheduling import selectors
@@ -32,6 +32,7 @@ BREAKS = {
     "user-data": (user_data, "_count", lambda value: int(value) if value is not None else None),
     "reports": (page, "safe", lambda text: text),
     "folders": (schema, "_followed", lambda steps, value, path: (value[steps[0]], path)),
+    "objects": (pod, "text", lambda value, default="": value or default),
 }
 
 

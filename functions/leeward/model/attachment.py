@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Self
 
-from leeward.model.times import parse_instant
+from leeward.model.raw_fields import instant, mapping, metadata_of, text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,16 +23,17 @@ class VolumeAttachment:
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        """Parse a VolumeAttachment of the API or of `kubectl get -o json`."""
-        meta, spec, status = raw["metadata"], raw.get("spec") or {}, raw.get("status") or {}
-        deletion = meta.get("deletionTimestamp")
+        """Parse a VolumeAttachment of the API or of `kubectl get -o json`. Raises InvalidInputError for one without a
+        name.
+        """
+        meta, spec, status = metadata_of(raw, "volumeattachment"), mapping(raw.get("spec")), mapping(raw.get("status"))
         return cls(
             name=meta["name"],
-            node=spec.get("nodeName", ""),
-            volume=(spec.get("source") or {}).get("persistentVolumeName") or "",
-            attached=bool(status.get("attached")),
-            deletion=parse_instant(deletion) if deletion else None,
-            error=(status.get("detachError") or {}).get("message") or "",
+            node=text(spec.get("nodeName")),
+            volume=text(mapping(spec.get("source")).get("persistentVolumeName")),
+            attached=status.get("attached") is True,
+            deletion=instant(meta.get("deletionTimestamp")),
+            error=text(mapping(status.get("detachError")).get("message")),
         )
 
 
@@ -42,11 +43,12 @@ def claims_of(volumes: Iterable[Mapping[str, Any]], claims: Iterable[Mapping[str
     """
     found: dict[str, str] = {}
     for claim in claims:
-        meta, volume = claim["metadata"], (claim.get("spec") or {}).get("volumeName")
+        meta, volume = metadata_of(claim, "persistentvolumeclaim"), text(mapping(claim.get("spec")).get("volumeName"))
         if volume:
-            found[volume] = f"{meta.get('namespace', 'default')}/{meta['name']}"
+            found[volume] = f"{text(meta.get('namespace'), 'default')}/{meta['name']}"
     for raw in volumes:
-        reference = (raw.get("spec") or {}).get("claimRef") or {}
-        if reference.get("name"):
-            found[raw["metadata"]["name"]] = f"{reference.get('namespace', 'default')}/{reference['name']}"
+        reference = mapping(mapping(raw.get("spec")).get("claimRef"))
+        if name := text(reference.get("name")):
+            volume = metadata_of(raw, "persistentvolume")["name"]
+            found[volume] = f"{text(reference.get('namespace'), 'default')}/{name}"
     return found

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from leeward.model.pod import Pod
+from leeward.model.raw_fields import mapping, metadata_of, number, text
 
 TEMPLATE_HASH = "pod-template-hash"  # the Deployment controller labels its ReplicaSets' pods with it
 
@@ -25,19 +26,17 @@ class Deployment:
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        """Parse a Deployment of the API."""
-        meta, spec, status = raw["metadata"], raw.get("spec") or {}, raw.get("status") or {}
-        replicas = spec.get("replicas")
-        wanted = 1 if replicas is None else int(replicas)
-        observed = int(status.get("observedGeneration") or 0) >= int(meta.get("generation") or 0)
+        """Parse a Deployment of the API. Raises InvalidInputError for one without a name."""
+        meta, spec, status = metadata_of(raw, "deployment"), mapping(raw.get("spec")), mapping(raw.get("status"))
+        observed = number(status.get("observedGeneration")) >= number(meta.get("generation"))
         return cls(
-            namespace=meta.get("namespace", "default"),
+            namespace=text(meta.get("namespace"), "default"),
             name=meta["name"],
-            resource_version=meta.get("resourceVersion", ""),
-            replicas=wanted,
-            available=int(status.get("availableReplicas") or 0),
-            settled=observed and int(status.get("updatedReplicas") or 0) == int(status.get("replicas") or 0),
-            recreate=(spec.get("strategy") or {}).get("type") == "Recreate",
+            resource_version=text(meta.get("resourceVersion")),
+            replicas=number(spec.get("replicas"), 1),
+            available=number(status.get("availableReplicas")),
+            settled=observed and number(status.get("updatedReplicas")) == number(status.get("replicas")),
+            recreate=mapping(spec.get("strategy")).get("type") == "Recreate",
         )
 
     @property

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Self
 
+from leeward.errors import InvalidInputError
 from leeward.model import well_known
 from leeward.model.instance import instance_id_of
 from leeward.model.quantity import CPU, amount
-from leeward.model.times import parse_instant
+from leeward.model.raw_fields import instant, listed, mapping, mappings, metadata_of, text, texts
 
 if TYPE_CHECKING:
     from leeward.model.node_condition import NodeCondition
@@ -30,9 +32,8 @@ class Taint:
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
         """Parse one element of `spec.taints`."""
-        return cls(
-            key=raw["key"], effect=raw.get("effect", ""), value=raw.get("value", ""), added=raw.get("timeAdded") or ""
-        )
+        effect, value, added = (text(raw.get(name)) for name in ("effect", "value", "timeAdded"))
+        return cls(key=raw["key"], effect=effect, value=value, added=added)
 
 
 def disruption_taint(deployment: str) -> Taint:
@@ -71,36 +72,34 @@ class Node:
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        """Parse a Node of the API or of `kubectl get -o json`."""
+        """Parse a Node of the API or of `kubectl get -o json`. Raises InvalidInputError for one without a name."""
         from leeward.model.node_condition import monitored  # late: a cold start for a spot warning parses no Node
 
-        meta, spec = raw["metadata"], raw.get("spec") or {}
-        status = raw.get("status") or {}
-        conditions = status.get("conditions") or ()
-        cpu = (status.get("capacity") or {}).get(CPU) or (status.get("allocatable") or {}).get(CPU)
-        created = _instant(meta.get("creationTimestamp"))
+        meta, spec, status = metadata_of(raw, "node"), mapping(raw.get("spec")), mapping(raw.get("status"))
+        conditions, machine = mappings(status.get("conditions")), mapping(status.get("nodeInfo"))
+        created = instant(meta.get("creationTimestamp")) or LONG_AGO
         condition: Mapping[str, Any] = next((one for one in conditions if one.get("type") == "Ready"), {})
         ready = condition.get("status") == "True"
         return cls(
             name=meta["name"],
-            uid=meta.get("uid", ""),
-            resource_version=meta.get("resourceVersion", ""),
-            provider_id=spec.get("providerID", ""),
-            labels=meta.get("labels") or {},
-            annotations=meta.get("annotations") or {},
-            taints=tuple(Taint.from_json(taint) for taint in spec.get("taints") or ()),
-            unschedulable=bool(spec.get("unschedulable")),
+            uid=text(meta.get("uid")),
+            resource_version=text(meta.get("resourceVersion")),
+            provider_id=text(spec.get("providerID")),
+            labels=texts(meta.get("labels")),
+            annotations=texts(meta.get("annotations")),
+            taints=tuple(Taint.from_json(taint) for taint in mappings(spec.get("taints")) if text(taint.get("key"))),
+            unschedulable=spec.get("unschedulable") is True,
             ready=ready,
-            deleting="deletionTimestamp" in meta,
+            deleting=bool(meta.get("deletionTimestamp")),
             created=created,
-            finalizers=tuple(meta.get("finalizers") or ()),
-            cpu=amount(CPU, cpu, down=True) if cpu else 0,
-            kubelet=(status.get("nodeInfo") or {}).get("kubeletVersion") or "",
-            not_ready_since=None if ready else _instant(condition.get("lastTransitionTime"), created),
-            not_ready_why="" if ready else condition.get("reason") or "",
+            finalizers=listed(meta.get("finalizers")),
+            cpu=_cpu(status),
+            kubelet=text(machine.get("kubeletVersion")),
+            not_ready_since=None if ready else instant(condition.get("lastTransitionTime")) or created,
+            not_ready_why="" if ready else text(condition.get("reason")),
             conditions=() if ready else tuple(conditions),
             monitored=monitored(conditions, created),
-            boot=(status.get("nodeInfo") or {}).get("bootID") or "",
+            boot=text(machine.get("bootID")),
         )
 
     @property
@@ -270,8 +269,13 @@ def returned_to_service(read: Node, current: Node, taint: Taint) -> Node:
     return current if began_since else untainted(current, taint)
 
 
-def _instant(text: str | None, default: datetime = LONG_AGO) -> datetime:
-    return parse_instant(text) if text else default
+def _cpu(status: Mapping[str, Any]) -> int:
+    """Return the capacity in thousandths of a core; 0 where neither it nor the allocatable amount can be read."""
+    for part in ("capacity", "allocatable"):
+        with suppress(InvalidInputError):
+            if cpu := mapping(status.get(part)).get(CPU):
+                return amount(CPU, cpu, down=True)
+    return 0
 
 
 def _included(node: Node) -> Node:

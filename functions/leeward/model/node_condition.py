@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from leeward.model.times import parse_instant
+from leeward.model.raw_fields import instant, text
 
 READY = "Ready"
 PRESSURES = frozenset({"MemoryPressure", "DiskPressure", "PIDPressure"})  # the kubelet's own, False on a healthy node
@@ -29,12 +29,12 @@ def monitored(conditions: Iterable[Mapping[str, Any]], created: datetime) -> tup
     """
     return tuple(
         NodeCondition(
-            type=raw["type"],
-            status=raw.get("status") or "",
-            reason=raw.get("reason") or "",
-            since=parse_instant(raw["lastTransitionTime"]) if raw.get("lastTransitionTime") else created,
+            type=kind,
+            status=text(raw.get("status")),
+            reason=text(raw.get("reason")),
+            since=instant(raw.get("lastTransitionTime")) or created,
         )
         for raw in conditions
-        if raw.get("type") and raw["type"] != READY
-        if raw["type"] not in PRESSURES or raw.get("status") != "False"
+        if (kind := text(raw.get("type"))) not in {"", READY}
+        if kind not in PRESSURES or raw.get("status") != "False"
     )

@@ -7,8 +7,8 @@ from functools import lru_cache
 from typing import Any, Self
 
 from leeward.model import well_known
-from leeward.model.pod_limits import TOLERATIONS, beyond_limit
-from leeward.model.times import parse_instant
+from leeward.model.pod_limits import REQUIRED, TOLERATIONS, beyond_limit
+from leeward.model.raw_fields import instant, listed, mapping, mappings, metadata_of, number, text, texts
 
 DEFAULT_GRACE_SECONDS = 30
 FINISHED = frozenset({"Succeeded", "Failed"})
@@ -73,31 +73,29 @@ class Pod:
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        """Parse a Pod of the API or of `kubectl get -o json`."""
-        meta, spec, status = raw["metadata"], raw.get("spec") or {}, raw.get("status") or {}
-        volumes = spec.get("volumes") or ()
-        deletion, started = meta.get("deletionTimestamp"), status.get("startTime")
-        grace = spec.get("terminationGracePeriodSeconds")
+        """Parse a Pod of the API or of `kubectl get -o json`. Raises InvalidInputError for one without a name."""
+        meta, spec, status = metadata_of(raw, "pod"), mapping(raw.get("spec")), mapping(raw.get("status"))
+        conditions, volumes = mappings(status.get("conditions")), mappings(spec.get("volumes"))
         return cls(
-            namespace=meta.get("namespace", "default"),
+            namespace=text(meta.get("namespace"), "default"),
             name=meta["name"],
-            uid=meta.get("uid", ""),
-            node=spec.get("nodeName", ""),
-            phase=status.get("phase", "Pending"),
-            labels=meta.get("labels") or {},
-            annotations=meta.get("annotations") or {},
-            owner=controller_of(meta.get("ownerReferences") or ()),
-            priority_class=spec.get("priorityClassName", ""),
-            grace_seconds=DEFAULT_GRACE_SECONDS if grace is None else int(grace),
-            ready=any(c.get("type") == "Ready" and c.get("status") == "True" for c in status.get("conditions") or ()),
-            tolerations=tuple(toleration(t) for t in _asked_for(spec.get("tolerations") or ())),
+            uid=text(meta.get("uid")),
+            node=text(spec.get("nodeName")),
+            phase=text(status.get("phase"), "Pending"),
+            labels=texts(meta.get("labels")),
+            annotations=texts(meta.get("annotations")),
+            owner=controller_of(mappings(meta.get("ownerReferences"))),
+            priority_class=text(spec.get("priorityClassName")),
+            grace_seconds=number(spec.get("terminationGracePeriodSeconds"), DEFAULT_GRACE_SECONDS),
+            ready=any(one.get("type") == "Ready" and one.get("status") == "True" for one in conditions),
+            tolerations=tuple(toleration(one) for one in _asked_for(mappings(spec.get("tolerations")))),
             empty_dir=any("emptyDir" in volume for volume in volumes),
             claims=tuple(_claims(meta["name"], volumes)),
-            finalizers=tuple(meta.get("finalizers") or ()),
-            deletion=parse_instant(deletion) if deletion else None,
-            started=parse_instant(started) if started else None,
-            host_network=bool(spec.get("hostNetwork")),
-            node_selector=spec.get("nodeSelector") or {},
+            finalizers=listed(meta.get("finalizers")),
+            deletion=instant(meta.get("deletionTimestamp")),
+            started=instant(status.get("startTime")),
+            host_network=spec.get("hostNetwork") is True,
+            node_selector=texts(spec.get("nodeSelector")),
             node_terms=_required_terms(spec),
             beyond_limit=beyond_limit(spec),
         )
@@ -169,19 +167,22 @@ class PodDisruptionBudget:
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        """Parse a PodDisruptionBudget of the API or of `kubectl get -o json`."""
-        meta, spec, status = raw["metadata"], raw.get("spec") or {}, raw.get("status") or {}
+        """Parse a PodDisruptionBudget of the API or of `kubectl get`. Raises InvalidInputError for one without a
+        name.
+        """
+        meta, spec, status = metadata_of(raw, "budget"), mapping(raw.get("spec")), mapping(raw.get("status"))
+        selector = spec.get("selector")
         return cls(
-            namespace=meta.get("namespace", "default"),
+            namespace=text(meta.get("namespace"), "default"),
             name=meta["name"],
-            selector=spec.get("selector"),
-            disruptions_allowed=int(status.get("disruptionsAllowed", 0)),
-            current_healthy=int(status.get("currentHealthy", 0)),
-            desired_healthy=int(status.get("desiredHealthy", 0)),
+            selector=selector if isinstance(selector, dict) else None,
+            disruptions_allowed=number(status.get("disruptionsAllowed")),
+            current_healthy=number(status.get("currentHealthy")),
+            desired_healthy=number(status.get("desiredHealthy")),
             always_allow_unhealthy=spec.get("unhealthyPodEvictionPolicy") == "AlwaysAllow",
-            max_unavailable=spec.get("maxUnavailable"),
-            min_available=spec.get("minAvailable"),
-            expected_pods=int(status.get("expectedPods", 0)),
+            max_unavailable=_bound(spec.get("maxUnavailable")),
+            min_available=_bound(spec.get("minAvailable")),
+            expected_pods=number(status.get("expectedPods")),
         )
 
     @property
@@ -211,16 +212,17 @@ class PodDisruptionBudget:
 
 def matches_selector(selector: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
     """Return whether the labels match a LabelSelector (`matchLabels` and `matchExpressions`, all of them)."""
-    for key, value in (selector.get("matchLabels") or {}).items():
+    for key, value in mapping(selector.get("matchLabels")).items():
         if labels.get(key) != value:
             return False
     expressions = selector.get("matchExpressions")
-    return not expressions or all(_matches(expression, labels) for expression in expressions)
+    return not expressions or all(_matches(expression, labels) for expression in mappings(expressions))
 
 
 def _matches(expression: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
-    key, values = expression["key"], expression.get("values") or ()
-    match expression["operator"]:
+    """Return whether the labels meet one line; none meet a line with an operator that Kubernetes does not have."""
+    key, values = text(expression.get("key")), listed(expression.get("values"))
+    match expression.get("operator"):
         case "In":
             return labels.get(key) in values
         case "NotIn":
@@ -229,23 +231,25 @@ def _matches(expression: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
             return key in labels
         case "DoesNotExist":
             return key not in labels
-        case other:
-            raise ValueError(f"unknown selector operator {other!r}")
+    return False
+
+
+def _bound(value: Any) -> int | str | None:
+    return value if isinstance(value, int | str) else None
 
 
 def _required_terms(spec: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
-    affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
-    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
-    return tuple(required.get("nodeSelectorTerms") or ())
+    affinity = mapping(mapping(spec.get("affinity")).get("nodeAffinity"))
+    return tuple(mappings(mapping(affinity.get(REQUIRED)).get("nodeSelectorTerms")))
 
 
 def _claims(pod: str, volumes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield the claims by name, and those that ephemeral volumes bring (`POD-VOLUME`)."""
     for volume in volumes:
-        if "persistentVolumeClaim" in volume:
-            yield volume["persistentVolumeClaim"]["claimName"]
-        elif "ephemeral" in volume:
-            yield f"{pod}-{volume.get('name', '')}"
+        if claim := text(mapping(volume.get("persistentVolumeClaim")).get("claimName")):
+            yield claim
+        elif volume.get("ephemeral") is not None:
+            yield f"{pod}-{text(volume.get('name'))}"
 
 
 def scaled(bound: int | str, of: int) -> int:
@@ -262,7 +266,8 @@ def controller_of(references: Sequence[Mapping[str, Any]]) -> Owner | None:
     """Return the owner in `metadata.ownerReferences` that manages the object, if any does."""
     for reference in references:
         if reference.get("controller"):
-            return Owner(api_version=reference.get("apiVersion", ""), kind=reference["kind"], name=reference["name"])
+            version, kind, name = (text(reference.get(part)) for part in ("apiVersion", "kind", "name"))
+            return Owner(api_version=version, kind=kind, name=name)
     return None
 
 
@@ -275,9 +280,8 @@ def _asked_for(tolerations: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str
 
 def toleration(raw: Mapping[str, Any]) -> Toleration:
     """Parse one element of `spec.tolerations`."""
-    return _toleration(
-        raw.get("key") or "", raw.get("operator") or "Equal", raw.get("value") or "", raw.get("effect") or ""
-    )
+    key, value, effect = text(raw.get("key")), text(raw.get("value")), text(raw.get("effect"))
+    return _toleration(key, text(raw.get("operator"), "Equal"), value, effect)
 
 
 @lru_cache(maxsize=1024)

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from leeward.model.node import Taint
 from leeward.model.quantity import Amounts, amounts
+from leeward.model.raw_fields import metadata_of, texts
 from leeward.model.well_known import ZONE_LABEL
 from leeward.scheduling.malformed import UNREADABLE, malformed
 
@@ -42,11 +43,18 @@ class NodeSpec:
             raise malformed("node", raw, error) from error
 
     @classmethod
+    def unread(cls, raw: Mapping[str, Any]) -> Self:
+        """Return a node that `from_json` refuses: it takes no pods, and the others can be planned for."""
+        meta = metadata_of(raw, "node")
+        closed = "node(s) had a field that planning cannot read"
+        return cls(name=meta["name"], labels=texts(meta.get("labels")), allocatable={}, closed=closed)
+
+    @classmethod
     def _parse(cls, raw: Mapping[str, Any], csi_node: Mapping[str, Any]) -> Self:
         meta, spec, status = raw["metadata"], raw.get("spec") or {}, raw.get("status") or {}
         return cls(
             name=meta["name"],
-            labels=meta.get("labels") or {},
+            labels=texts(meta.get("labels")),
             allocatable=amounts(status.get("allocatable") or status.get("capacity"), down=True),
             taints=tuple(Taint.from_json(taint) for taint in spec.get("taints") or ()),
             unschedulable=bool(spec.get("unschedulable")),

@@ -4,10 +4,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from leeward.errors import InvalidInputError
 from leeward.model import well_known
 from leeward.model.pod import FINISHED, Owner, Toleration, controller_of, toleration
 from leeward.model.pod_limits import beyond_limit, keeps_others_away, without_rules
-from leeward.model.quantity import CPU, MEMORY
+from leeward.model.quantity import CPU, MEMORY, PODS
+from leeward.model.raw_fields import mapping, mappings, metadata_of, number, text, texts
 from leeward.scheduling.malformed import UNREADABLE, malformed
 from leeward.scheduling.node_affinity import ANY_NODE, NodeChoice, PreferredNodes, preferred_nodes
 from leeward.scheduling.pod_affinity import (
@@ -141,24 +143,30 @@ class PodReader:
             raise malformed("pod", raw, error) from error
 
     def _read(self, raw: Mapping[str, Any]) -> PodSpec:
-        meta, spec = raw["metadata"], raw.get("spec") or {}
-        namespace, labels = meta.get("namespace", "default"), meta.get("labels") or {}
-        identity = Identity(
-            namespace=namespace, labels=tuple(sorted(labels.items())), leaving="deletionTimestamp" in meta
-        )
-        identity = self._identities.setdefault(identity, identity)
-        needs = self._needs_of(raw, spec, identity)
-        return PodSpec(
-            namespace=namespace,
-            name=meta["name"],
-            needs=needs,
-            identity=identity,
-            order=(-int(spec.get("priority") or 0), -needs.asked(CPU), -needs.asked(MEMORY), namespace, meta["name"]),
-            node=spec.get("nodeName") or "",
-            owner=controller_of(meta.get("ownerReferences") or ()),
-            mirror=well_known.MIRROR_POD in (meta.get("annotations") or {}),
-            created=meta.get("creationTimestamp") or "",
-        )
+        meta = raw["metadata"]
+        if not text(meta["name"]):
+            raise InvalidInputError("metadata.name: found no text, expected a name")
+        identity = self._identity(meta)
+        spec = raw.get("spec") or {}
+        return _pod(raw, self._needs_of(raw, spec, identity), identity, -int(spec.get("priority") or 0))
+
+    def unread(self, raw: Mapping[str, Any], error: InvalidInputError) -> PodSpec:
+        """Return a pod that `read` refuses with this error, so that the others can be planned for: it counts as
+        unmovable, and its node takes no other pods, as for a pod beyond the limits.
+        """
+        spec = mapping(raw.get("spec"))
+        try:
+            requests = pod_requests(without_rules(spec))
+        except UNREADABLE:
+            requests = {PODS: 1}
+        what = f"a field that planning cannot read ({error})"
+        needs = Needs(requests=tuple(sorted(requests.items())), beyond_limit=what, closes_node=True)
+        return _pod(raw, needs, self._identity(metadata_of(raw, "pod")), -number(spec.get("priority")))
+
+    def _identity(self, meta: Mapping[str, Any]) -> Identity:
+        labels, leaving = tuple(sorted(texts(meta.get("labels")).items())), bool(meta.get("deletionTimestamp"))
+        identity = Identity(namespace=text(meta.get("namespace"), "default"), labels=labels, leaving=leaving)
+        return self._identities.setdefault(identity, identity)
 
     def read_all(self, pods: Iterable[Mapping[str, Any]]) -> list[PodSpec]:
         """Read the pods that have not finished: a finished pod holds nothing and counts nowhere."""
@@ -209,6 +217,21 @@ class PodReader:
         if spec.get("affinity"):
             needs = _about_pods(needs, spec, asker)
         return self._needs.setdefault(needs, needs)
+
+
+def _pod(raw: Mapping[str, Any], needs: Needs, identity: Identity, rank: int) -> PodSpec:
+    meta, name = raw["metadata"], raw["metadata"]["name"]
+    return PodSpec(
+        namespace=identity.namespace,
+        name=name,
+        needs=needs,
+        identity=identity,
+        order=(rank, -needs.asked(CPU), -needs.asked(MEMORY), identity.namespace, name),
+        node=text(mapping(raw.get("spec")).get("nodeName")),
+        owner=controller_of(mappings(meta.get("ownerReferences"))),
+        mirror=well_known.MIRROR_POD in texts(meta.get("annotations")),
+        created=text(meta.get("creationTimestamp")),
+    )
 
 
 def _asked(spec: Mapping[str, Any]) -> str:

@@ -5,18 +5,19 @@ Decides which requests are made, and in which order, so that pods are parsed onc
 page."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
 from leeward.cluster.facets import Facet, Known, load
-from leeward.errors import AccessDeniedError, LeewardError, ObjectGoneError
+from leeward.errors import AccessDeniedError, InvalidInputError, LeewardError, ObjectGoneError
 from leeward.gc_pause import collector_paused
 from leeward.model.facts import ClusterFacts, Prices
 from leeward.model.group import Group
 from leeward.model.instance import Instance
 from leeward.model.node import Node
 from leeward.model.pod import FINISHED, Pod
+from leeward.model.raw_fields import mapping, metadata_of, text, texts
 from leeward.model.subnet import Subnet
 from leeward.model.zonal_shift import NOT_SHIFTED, ZonalShifts
 from leeward.node_template.gathering import Looked
@@ -146,7 +147,11 @@ class _NodeParser:
     csi_nodes: Mapping[str, Mapping[str, Any]]
 
     def __call__(self, raw: Mapping[str, Any]) -> tuple[Node, NodeSpec]:
-        return Node.from_json(raw), NodeSpec.from_json(raw, self.csi_nodes.get(raw["metadata"]["name"]))
+        node = Node.from_json(raw)
+        try:
+            return node, NodeSpec.from_json(raw, self.csi_nodes.get(node.name))
+        except InvalidInputError:
+            return node, NodeSpec.unread(raw)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,8 +167,13 @@ class _PodParser:
 
     def __call__(self, raw: Mapping[str, Any]) -> tuple[Pod | None, PodSpec | None]:
         pod = None if self.specs_only else Pod.from_json(raw)
-        finished = (raw.get("status") or {}).get("phase") in FINISHED
-        return pod, None if finished else self.reader.read(raw)
+        if text(mapping(raw.get("status")).get("phase")) in FINISHED:
+            return pod, None
+        try:
+            return pod, self.reader.read(raw)
+        except InvalidInputError as error:
+            spec = self.reader.unread(raw, error)
+            return pod and replace(pod, beyond_limit=spec.needs.beyond_limit), spec
 
 
 class _Launches:
@@ -258,21 +268,21 @@ def _claimed(claims: Claims, warnings: list[str]) -> Facet[frozenset[str]]:
 
 def _volume(raw: Mapping[str, Any]) -> dict[str, Any]:
     kept = ("nodeAffinity", "csi", "awsElasticBlockStore")
-    spec = raw.get("spec") or {}
-    labels = raw["metadata"].get("labels") or {}
-    meta = {"name": raw["metadata"]["name"], "labels": labels}
-    return {"metadata": meta, "spec": {name: spec[name] for name in kept if spec.get(name)}}
+    spec, meta = mapping(raw.get("spec")), metadata_of(raw, "persistentvolume")
+    named = {"name": meta["name"], "labels": texts(meta.get("labels"))}
+    return {"metadata": named, "spec": {name: spec[name] for name in kept if spec.get(name)}}
 
 
 def _claim(raw: Mapping[str, Any]) -> dict[str, Any]:
-    meta, spec = raw["metadata"], raw.get("spec") or {}
-    kept = {name: spec[name] for name in ("volumeName", "storageClassName") if spec.get(name)}
-    return {"metadata": {"name": meta["name"], "namespace": meta.get("namespace", "default")}, "spec": kept}
+    meta, spec = metadata_of(raw, "persistentvolumeclaim"), mapping(raw.get("spec"))
+    kept = {name: spec[name] for name in ("volumeName", "storageClassName") if text(spec.get(name))}
+    return {"metadata": {"name": meta["name"], "namespace": text(meta.get("namespace"), "default")}, "spec": kept}
 
 
 def _csi_node(raw: Mapping[str, Any]) -> dict[str, Any]:
-    return {"metadata": {"name": raw["metadata"]["name"]}, "spec": raw.get("spec") or {}}
+    return {"metadata": {"name": metadata_of(raw, "csinode")["name"]}, "spec": raw.get("spec") or {}}
 
 
 def _named_labels(raw: Mapping[str, Any]) -> tuple[str, Mapping[str, str]]:
-    return raw["metadata"]["name"], raw["metadata"].get("labels") or {}
+    meta = metadata_of(raw, "namespace")
+    return meta["name"], texts(meta.get("labels"))

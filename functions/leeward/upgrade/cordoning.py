@@ -12,6 +12,7 @@ from typing import Any, Self
 from leeward.errors import LeewardError, ObjectGoneError
 from leeward.model import well_known
 from leeward.model.node import Node
+from leeward.model.raw_fields import mapping, mappings, metadata_of, text, texts
 from leeward.ports import Ports
 from leeward.ports.kubernetes import Clusters, Kubernetes, Listed
 from leeward.upgrade.lease import read, written
@@ -66,8 +67,9 @@ class Service:
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
         """Parse a Service of the API."""
-        meta, spec = raw["metadata"], raw.get("spec") or {}
-        return cls(key=f"{meta['namespace']}/{meta['name']}", balanced=spec.get("type") == "LoadBalancer")
+        meta, spec = metadata_of(raw, "service"), mapping(raw.get("spec"))
+        key = f"{text(meta.get('namespace'), 'default')}/{meta['name']}"
+        return cls(key=key, balanced=spec.get("type") == "LoadBalancer")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,13 +84,17 @@ class Slice:
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
         """Parse an EndpointSlice of the API. A missing condition counts as ready, as Kubernetes defines it."""
-        meta = raw["metadata"]
-        service = (meta.get("labels") or {}).get(SERVICE_LABEL)
-        ready = [one for one in raw.get("endpoints") or () if (one.get("conditions") or {}).get("ready") is not False]
+        meta = metadata_of(raw, "endpointslice")
+        service = texts(meta.get("labels")).get(SERVICE_LABEL)
+        ready = [one for one in mappings(raw.get("endpoints")) if _is_ready(one)]
         return cls(
-            service=f"{meta['namespace']}/{service}" if service else "",
-            nodes=frozenset(one["nodeName"] for one in ready if one.get("nodeName")),
+            service=f"{text(meta.get('namespace'), 'default')}/{service}" if service else "",
+            nodes=frozenset(text(one.get("nodeName")) for one in ready) - {""},
         )
+
+
+def _is_ready(endpoint: Mapping[str, Any]) -> bool:
+    return mapping(endpoint.get("conditions")).get("ready") is not False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

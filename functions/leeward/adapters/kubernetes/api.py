@@ -29,6 +29,7 @@ from leeward.model.node import (
     uncordoned,
 )
 from leeward.model.pod import Pod, PodDisruptionBudget
+from leeward.model.raw_fields import metadata_of, text
 from leeward.ports.kubernetes import Listed
 from leeward.time_budget import TimeBudget
 
@@ -294,5 +295,5 @@ def _asked_once(verb: str, resource: str, method: str, path: str, body: Mapping[
 
 
 def _key(raw: Mapping[str, Any]) -> str:
-    meta = raw["metadata"]
-    return f"{meta.get('namespace', 'default')}/{meta['name']}"
+    meta = metadata_of(raw, "daemonset")
+    return f"{text(meta.get('namespace'), 'default')}/{meta['name']}"

@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from leeward.model.node import Node, Taint
 from leeward.model.pod import Pod
+from leeward.model.raw_fields import mapping, metadata_of, text, texts
 from leeward.model.times import format_instant
 from leeward.model.visible import visible
 
@@ -35,10 +36,11 @@ def node_patch(current: Node, wanted: Node) -> dict[str, Any]:
 
 def volume(raw: Mapping[str, Any]) -> dict[str, Any]:
     """Reduce a PersistentVolume to the fields that Leeward reads."""
-    meta, spec, phase = raw["metadata"], raw.get("spec") or {}, (raw.get("status") or {}).get("phase")
+    meta, spec = metadata_of(raw, "persistentvolume"), mapping(raw.get("spec"))
+    phase = text(mapping(raw.get("status")).get("phase"))
     return {
-        "metadata": {"name": meta["name"], "labels": meta.get("labels") or {}},
-        "spec": {name: spec[name] for name in ("claimRef", "nodeAffinity") if spec.get(name)},
+        "metadata": {"name": meta["name"], "labels": texts(meta.get("labels"))},
+        "spec": {name: part for name in ("claimRef", "nodeAffinity") if (part := mapping(spec.get(name)))},
         "status": {"phase": phase} if phase else {},
     }
 

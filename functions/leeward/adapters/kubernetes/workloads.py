@@ -14,6 +14,7 @@ from leeward.adapters.kubernetes.client import ClusterClient
 from leeward.errors import ObjectGoneError
 from leeward.model.deployment import Deployment
 from leeward.model.pod import Pod, controller_of
+from leeward.model.raw_fields import mapping, mappings, text
 
 MERGE_PATCH = "application/merge-patch+json"
 DAEMON_SET_TTL = timedelta(minutes=5)
@@ -31,7 +32,7 @@ class WorkloadApi:
         if pod.owner is None or (pod.owner.api_version, pod.owner.kind) != ("apps/v1", "ReplicaSet"):
             return None
         replica_set = self._get("replicasets", f"{_apps(pod.namespace)}/replicasets/{quote(pod.owner.name, safe='')}")
-        owner = controller_of((replica_set or {}).get("metadata", {}).get("ownerReferences") or ())
+        owner = controller_of(mappings(mapping(mapping(replica_set).get("metadata")).get("ownerReferences")))
         if owner is None or (owner.api_version, owner.kind) != ("apps/v1", "Deployment"):
             return None
         return self.deployment(pod.namespace, owner.name)
@@ -79,8 +80,8 @@ class WorkloadApi:
 
 def scaled_by(autoscaler: Mapping[str, Any]) -> str:
     """Return the name of the Deployment that a HorizontalPodAutoscaler scales, empty if it scales another kind."""
-    target = (autoscaler.get("spec") or {}).get("scaleTargetRef") or {}
-    return str(target.get("name", "")) if target.get("kind") == "Deployment" else ""
+    target = mapping(mapping(autoscaler.get("spec")).get("scaleTargetRef"))
+    return text(target.get("name")) if target.get("kind") == "Deployment" else ""
 
 
 def _apps(namespace: str) -> str:
