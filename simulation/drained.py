@@ -36,17 +36,29 @@ def deletable(instance: str, drain: DrainPolicy, view: WorldView) -> bool:
 
 def untouched(instance: str, since: float, drain: DrainPolicy, view: WorldView) -> list[str]:
     """Return the pods without a budget whose eviction has not begun; none on a node younger than `since`. Pods that the
-    policy keeps end with the node.
-
-    Critical pods leave last, after the others have left, so they are not checked.
+    policy keeps end with the node. Critical pods leave last, but in time.
     """
     node = node_behind(instance, view)
     if node is None or as_instant(node["metadata"]["creationTimestamp"]) > _instant(since):
         return []
+    return [path_name(pod) for pod, budgets in _waiting(node, drain, view) if not budgets]
+
+
+def evictable(instance: str, drain: DrainPolicy, view: WorldView) -> set[str]:
+    """Return the pods whose eviction has not begun although the Eviction API would allow it: no budget selects them, or
+    one whose status allows a disruption.
+    """
+    node = node_behind(instance, view)
+    waiting = () if node is None else _waiting(node, drain, view)
+    return {path_name(pod) for pod, budgets in waiting if len(budgets) < 2 and all(_allows(one) for one in budgets)}
+
+
+def _waiting(node: Obj, drain: DrainPolicy, view: WorldView) -> Iterator[tuple[Obj, list[Obj]]]:
+    """Yield the pods that have to leave and whose eviction has not begun, each with the budgets that select it."""
     budgets = view.cluster.store.all("poddisruptionbudgets")
-    pods = (pod for pod in _leaving(node, view) if not _critical(pod) and "deletionTimestamp" not in pod["metadata"])
-    free = (pod for pod in pods if not any(_selects(budget, pod) for budget in budgets))
-    return [path_name(pod) for pod in free if not _kept(pod, drain)]
+    for pod in _leaving(node, view):
+        if "deletionTimestamp" not in pod["metadata"] and not _kept(pod, drain):
+            yield pod, [budget for budget in budgets if _selects(budget, pod)]
 
 
 def _leaving(node: Obj, view: WorldView) -> Iterator[Obj]:
@@ -80,8 +92,8 @@ def _stuck(pod: Obj, now: datetime) -> bool:
     return deletion is not None and now - as_instant(deletion) > STUCK
 
 
-def _critical(pod: Obj) -> bool:
-    return str(pod["spec"].get("priorityClassName", "")).startswith("system-")
+def _allows(budget: Obj) -> bool:
+    return int((budget.get("status") or {}).get("disruptionsAllowed", 0)) > 0
 
 
 def _selects(budget: Obj, pod: Obj) -> bool:

@@ -10,7 +10,7 @@ from local.cluster.objects import Obj, annotations_of, name_of
 from local.cluster.store import Change, ChangeType
 from simulation.convergence import is_tainted
 from simulation.drain_times import OUTLIVES, DrainTimes
-from simulation.drained import left_behind, untouched
+from simulation.drained import evictable, left_behind, untouched
 from simulation.facts import News, group_of, policy_of
 from simulation.foreign_taints import tainted_by_others
 from simulation.maintenance_budget_rules import MaintenanceBudgets
@@ -22,6 +22,8 @@ GIVES_BACK = "ReturnNodeToService"  # the state of node-termination that puts a 
 CLAIMED_WITHIN = 30.0  # seconds: the queue's window, a cold start and the calls to AWS
 NOTICE = 120.0  # seconds from a spot warning to the end
 IN_GOOD_TIME = 40.0  # a hook that began to hold the instance later than so long before the end may still wait
+RELEASED = 10.0  # seconds before the end in which Leeward releases an instance, drained or not
+FREE_FOR = 60.0  # seconds: a grace of 30 s, the pauses of a drain that is blocked, and the answer before the end
 UNTAINTED = 20.0  # seconds that the node of a warned instance may be without our taint
 TAINTED_AGAIN = 120.0  # seconds in which a drain repeats its taint, once the API server answers again
 WRITE_TAKES = 5.0  # seconds from the read of the record to the write of the node: two slow calls, and their work
@@ -44,6 +46,7 @@ class NodeRules:
         self._unclaimed: dict[str, float] = {}  # warned instance -> when
         self._bare: dict[str, float] = {}  # warned instance -> since when its node has no taint
         self._held: dict[str, float] = {}  # warned instance -> since when a hook of ours holds it
+        self._free: dict[str, dict[str, float]] = {}  # warned instance -> pod -> since when it could be evicted
 
     def begin(self, view: WorldView) -> None:
         """Record the nodes that exist before the first event."""
@@ -160,14 +163,17 @@ class NodeRules:
                 self._warned.setdefault(instance, at + NOTICE)
         for instance, end in list(self._warned.items()):
             self._note_hold(instance, view)
+            if view.running(instance):
+                self._note_evictable(instance, view)
             if view.running(instance) and self._is_bare(instance, view.now):
                 yield f"{instance} will be taken, and its node has carried no taint for {UNTAINTED:.0f} s"
-            if view.now >= end:
+            if view.now >= end or (not view.running(instance) and view.now >= end - RELEASED):
                 yield from self._judge(instance, end, view)
             if view.now >= end or not view.running(instance):
                 del self._warned[instance]
                 self._held.pop(instance, None)
                 self._bare.pop(instance, None)
+                self._free.pop(instance, None)
 
     def _judge(self, instance: str, end: float, view: WorldView) -> Iterator[str]:
         group = group_of(view, instance)
@@ -179,6 +185,17 @@ class NodeRules:
             yield f"{instance} is taken while a hook of ours waits"
         if pods := untouched(instance, end - NOTICE, self._times.with_flags(instance, policy.drain, view), view):
             yield f"{instance} is taken before eviction of {', '.join(pods)}"
+        free = self._free.get(instance, {})
+        if held := [pod for pod, since in sorted(free.items()) if end - since > FREE_FOR and pod not in pods]:
+            yield f"{instance} is taken before eviction of {', '.join(held)}, which their budgets allowed"
+
+    def _note_evictable(self, instance: str, view: WorldView) -> None:
+        """Note since when each pod could have been evicted without a break."""
+        policy = policy_of(view, group_of(view, instance))
+        drain = self._times.with_flags(instance, policy.drain, view) if policy else None
+        now = evictable(instance, drain, view) if drain else set()
+        known = self._free.get(instance, {})
+        self._free[instance] = {pod: known.get(pod, view.now) for pod in now}
 
     def _note_hold(self, instance: str, view: WorldView) -> None:
         if _held_by_us(instance, view):

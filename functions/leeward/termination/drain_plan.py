@@ -14,6 +14,7 @@ from leeward.model.drain_options import BY_POLICY, DrainOptions
 from leeward.model.node import Node
 from leeward.model.pod import Pod, PodDisruptionBudget
 from leeward.policy.document import DrainPolicy
+from leeward.termination.deadlines import DEADLINE_MARGIN
 
 STUCK_AFTER = timedelta(seconds=60)  # past its deletion deadline a pod's kubelet is down (Karpenter: 1 minute)
 TAINT_EFFECT = "NoSchedule"
@@ -90,13 +91,15 @@ class RefusedPod:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrainPlan:
-    """Plan for all pods of a node at one moment. `deadline`: when the node terminates in any case; None: unknown."""
+    """Plan for all pods of a node at one moment."""
 
     node: Node
-    deadline: datetime | None
+    deadline: datetime | None  # when the node terminates in any case; None: unknown
     evict: tuple[Eviction, ...] = ()
     leave: tuple[LeftPod, ...] = ()
     refuse: tuple[RefusedPod, ...] = ()
+    wave: int = 0  # the last wave that evicts now
+    later_waves: tuple[datetime, ...] = ()  # latest begin of each wave after it, whatever the waves before it do
 
     @property
     def drained(self) -> bool:
@@ -105,8 +108,8 @@ class DrainPlan:
 
     @property
     def turn(self) -> tuple[Eviction, ...]:
-        """Evictions to make now: the first wave, and every pod at its force-delete deadline."""
-        return tuple(eviction for eviction in self.evict if eviction.wave == 0 or eviction.due)
+        """Evictions to make now: the waves that have begun, and every pod at its force-delete deadline."""
+        return tuple(eviction for eviction in self.evict if eviction.wave <= self.wave or eviction.due)
 
 
 def plan_drain(
@@ -143,18 +146,42 @@ def plan_drain(
             leaving.append(pod)
     tiers = sorted({_tier(pod) for pod in leaving})
     evictions = [_eviction(pod, tiers.index(_tier(pod)), budgets, policy, now, deadline, options) for pod in leaving]
+    begins = _latest_begins(evictions, deadline, options)
+    begun = sum(now >= begin for begin in begins)
     return DrainPlan(
         node=node,
         deadline=deadline,
         evict=tuple(sorted(evictions, key=lambda eviction: (eviction.wave, eviction.pod.key))),
         leave=tuple(leave),
         refuse=tuple(refuse),
+        wave=begun,
+        later_waves=tuple(begins[begun:]),
     )
 
 
-def force_delete_times(plan: DrainPlan) -> tuple[datetime, ...]:
-    """Return the force-delete deadlines of the plan's pods, for those that have one."""
-    return tuple(eviction.force_delete_at for eviction in plan.evict if eviction.force_delete_at is not None)
+def turn_times(plan: DrainPlan) -> tuple[datetime, ...]:
+    """Return the moments at which more pods of the plan have their turn: force-delete deadlines, and the latest begins
+    of later waves.
+    """
+    deletions = (eviction.force_delete_at for eviction in plan.evict if eviction.force_delete_at is not None)
+    return (*deletions, *plan.later_waves)
+
+
+def _latest_begins(evictions: Sequence[Eviction], deadline: datetime | None, options: DrainOptions) -> list[datetime]:
+    """Return the latest begin of each wave but the first, in their order: the longest grace of its own pods and of each
+    later wave's has to end before the node does, as the kubelet's graceful shutdown reserves time for critical pods.
+    None are known without a deadline: a later wave then waits until the waves before it have left.
+    """
+    graces: dict[int, int] = {}
+    for eviction in evictions:
+        graces[eviction.wave] = max(graces.get(eviction.wave, 0), _grace(eviction.pod, options))
+    begins: list[datetime] = []
+    begin = deadline - DEADLINE_MARGIN if deadline is not None else None
+    for wave in sorted(graces, reverse=True):
+        if begin is not None and wave > 0:
+            begin -= timedelta(seconds=graces[wave])
+            begins.append(begin)
+    return begins[::-1]
 
 
 def force_delete_at(

@@ -30,7 +30,7 @@ from leeward.termination.drain_events import (
     report_given_up,
 )
 from leeward.termination.drain_pause import is_only_announced, next_heartbeats, pause_drain, sleep_on
-from leeward.termination.drain_plan import DrainPlan, force_delete_times
+from leeward.termination.drain_plan import DrainPlan, turn_times
 from leeward.termination.endings import after_drain
 from leeward.termination.eviction import plan_now, work
 from leeward.termination.freshness import Need
@@ -288,7 +288,7 @@ def _unfinished(
         report_blocked(node, situation, started, why, progress, kubernetes, now)
         hint = None if progress.blocked_by else longest_grace(plan, now)
         hint = 0 if progress.not_asked else hint
-        return pause_drain(run, situation, started, why, ports.clock, hint=hint, moments=force_delete_times(plan))
+        return pause_drain(run, situation, started, why, ports.clock, hint=hint, moments=turn_times(plan))
     # Termination is requested for each pod whose turn it is, and each has its own grace.
     all_requested = not progress.blocked_by and not progress.not_asked
     if all_requested and decisions.may_wait(situation.record, situation.lifecycle, situation.state, now):

@@ -24,7 +24,7 @@ from leeward.model.termination import CauseKind
 from leeward.ports import Ports
 from leeward.ports.kubernetes import EvictionRefusedError, Kubernetes
 from leeward.termination import deadlines
-from leeward.termination.drain_plan import DrainPlan, Eviction, PodRemoval, force_delete_times, plan_drain
+from leeward.termination.drain_plan import DrainPlan, Eviction, PodRemoval, plan_drain, turn_times
 from leeward.termination.instance_state import InstanceState
 from leeward.termination.pod_notice import PodNotices
 from leeward.termination.progress import Progress
@@ -146,7 +146,7 @@ class _Step:
         slowest = BLOCKED_PACE if self.progress.blocked_by else len(LOOK_AGAIN) - 1
         seconds = LOOK_AGAIN[min(quiet, slowest)]
         end = deadlines.drain_end(self._situation.record, self._situation.policy.drain, self._started)
-        due = [moment for moment in (*force_delete_times(plan), end, release) if moment is not None and moment > now]
+        due = [moment for moment in (*turn_times(plan), end, release) if moment is not None and moment > now]
         nearest = min(((moment - now).total_seconds() for moment in due), default=seconds)
         return max(min(seconds, nearest), LOOK_AGAIN[0])
 

@@ -33,13 +33,17 @@ class Progress:
 
 
 def leaving(plan: DrainPlan, progress: Progress) -> str:
-    """Name the pod that takes longest, or how many pods the step had no time to evict."""
+    """Name the pod that takes longest, or how many pods the step had no time to evict. Pods of a wave that has not
+    begun are not terminating.
+    """
     if progress.not_asked:
         return f"{progress.not_asked} of {len(plan.evict)} pods were not asked yet: the API server answers slowly"
     ends = [(eviction.pod.deletion, eviction.pod.key) for eviction in plan.evict if eviction.pod.deletion is not None]
     last = f", the last one ({max(ends)[1]}) until {format_instant(max(ends)[0])}" if ends else ""
-    pods = "1 pod is" if len(plan.evict) == 1 else f"{len(plan.evict)} pods are"
-    return f"{pods} terminating{last}"
+    asked = len(plan.turn)
+    later = len(plan.evict) - asked
+    pods = "1 pod is" if asked == 1 else f"{asked} pods are"
+    return f"{pods} terminating{last}{f'; {later} of a later wave leave after that' if later else ''}"
 
 
 def forced(plan: DrainPlan, progress: Progress) -> str:

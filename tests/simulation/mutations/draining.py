@@ -324,4 +324,13 @@ OF_DRAINS = (
         rules=frozenset({Rule.CAUSE, Rule.DEADLINE}),
         scenario=with_features(Feature.NO_FAULTS, Feature.RESERVATIONS, hours=1),
     ),
+    Mutation(
+        name="critical pods wait for all others",
+        story="lets a wave begin only when the one before it has left, even where EC2 takes the node",
+        breaks=edited(
+            edit("leeward.termination.drain_plan._latest_begins", "if begin is not None and wave > 0:", "if False:")
+        ),
+        rules=frozenset({Rule.DEADLINE}),
+        scenario=with_features(Feature.NO_FAULTS, hours=1),
+    ),
 )

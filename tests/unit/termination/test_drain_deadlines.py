@@ -17,7 +17,7 @@ from leeward.model.pod import Owner, Pod, Toleration
 from leeward.model.termination import Cause, CauseKind, Status, TerminationRecord
 from leeward.policy.document import DrainPolicy
 from leeward.termination.deadlines import node_deadline
-from leeward.termination.drain_plan import PodRemoval, Protection, force_delete_times, plan_drain
+from leeward.termination.drain_plan import PodRemoval, Protection, plan_drain, turn_times
 from leeward.termination.volumes import drain_volumes, held_volumes
 from tests.fakes.builders import a_node, a_subject
 from tests.fakes.clock import START as NOW
@@ -83,6 +83,32 @@ def test_a_last_call_comes_whatever_the_wave():
     assert [one.pod.name for one in plan(a_pod(), critical, left=400).turn] == ["web-1"]
 
 
+@pytest.mark.parametrize(("left", "leaving"), [(36, ["web-1"]), (35, ["web-1", "dns"]), (0, ["web-1", "dns"])])
+def test_a_critical_pod_is_evicted_in_time_whatever_the_waves_before_it_do(left, leaving):
+    """5 s before the end its grace of 30 s has to be over. The default policy deletes nothing."""
+    critical = a_pod("dns", priority_class="system-cluster-critical", grace_seconds=30)
+    drained = plan(a_pod(grace_seconds=120), critical, left=left, policy=DrainPolicy())
+    assert [eviction.pod.name for eviction in drained.turn] == leaving
+    assert {eviction.removal for eviction in drained.turn} == {PodRemoval.EVICT}
+
+
+def test_each_wave_leaves_the_longest_grace_of_the_waves_after_it():
+    daemon = a_pod("agent", owner=Owner(api_version="apps/v1", kind="DaemonSet", name="gone"), grace_seconds=20)
+    slow, fast = (
+        a_pod(name, priority_class="system-node-critical", grace_seconds=s) for name, s in (("a", 40), ("b", 5))
+    )
+    drained = plan(a_pod(), daemon, slow, fast, left=1000, policy=DrainPolicy())
+    ends = NOW + timedelta(seconds=1000)
+    assert drained.later_waves == (ends - timedelta(seconds=5 + 40 + 20), ends - timedelta(seconds=5 + 40))
+    assert turn_times(drained) == drained.later_waves
+
+
+def test_without_a_deadline_a_wave_waits_for_those_before_it():
+    critical = a_pod("dns", priority_class="system-cluster-critical")
+    drained = plan(a_pod(), critical, policy=DrainPolicy())
+    assert ([eviction.pod.name for eviction in drained.turn], drained.later_waves) == (["web-1"], ())
+
+
 def test_a_forced_drain_that_is_out_of_time_still_goes_wave_by_wave():
     critical = a_pod("dns", priority_class="system-cluster-critical")
     found = plan(a_pod(), critical, policy=DrainPolicy(force=True), options=DrainOptions(disable_eviction=True))
@@ -93,7 +119,7 @@ def test_a_forced_drain_that_is_out_of_time_still_goes_wave_by_wave():
 @given(left=st.integers(-100, 2000), grace=st.integers(0, 1000))
 def test_no_pod_is_deleted_before_its_last_call_nor_given_more_than_is_left(left, grace):
     found = plan(a_pod(grace_seconds=grace), left=left)
-    eviction, (call,) = only(found), force_delete_times(found)
+    eviction, (call,) = only(found), turn_times(found)
     assert eviction.due == (call <= NOW)
     given_to_it = grace if eviction.grace_seconds is None else eviction.grace_seconds
     if eviction.due:

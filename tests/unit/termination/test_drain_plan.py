@@ -10,7 +10,7 @@ from leeward.budgets.pdb import blocking_budgets
 from leeward.model.drain_options import DrainOptions
 from leeward.model.pod import Owner, Pod, PodDisruptionBudget
 from leeward.policy.document import DrainPolicy
-from leeward.termination.drain_plan import PodRemoval, force_delete_times, plan_drain
+from leeward.termination.drain_plan import PodRemoval, plan_drain, turn_times
 from tests.fakes.builders import a_node
 
 NOW = datetime(2026, 3, 2, 10, 0, tzinfo=UTC)
@@ -170,13 +170,13 @@ def test_a_pod_is_deleted_at_the_deadline_less_its_own_grace_so_that_it_gets_all
     patient, quick = a_pod("patient", grace_seconds=60), a_pod("quick", grace_seconds=5)
     found = plan(patient, quick, policy=policy, deadline=deadline)
     assert {e.pod.name: e.removal for e in found.evict} == {"patient": PodRemoval.DELETE, "quick": PodRemoval.EVICT}
-    assert force_delete_times(found) == (NOW, deadline - timedelta(seconds=5))
+    assert turn_times(found) == (NOW, deadline - timedelta(seconds=5))
 
 
 def test_a_deadline_alone_deletes_nothing():
     found = plan(a_pod(), deadline=NOW - timedelta(hours=1))
     assert found.evict[0].removal is PodRemoval.EVICT
-    assert force_delete_times(found) == ()
+    assert turn_times(found) == ()
 
 
 pods = st.builds(

@@ -1,9 +1,11 @@
 """Sentences of a drain about the pods that are left."""
 
+from dataclasses import replace
+
 from leeward.model.pod import Owner, Pod
 from leeward.policy.document import DrainPolicy
 from leeward.termination.drain_plan import plan_drain
-from leeward.termination.progress import Progress, forced
+from leeward.termination.progress import Progress, forced, leaving
 from tests.fakes.builders import a_node
 from tests.fakes.clock import START as NOW
 
@@ -27,3 +29,8 @@ def test_a_forced_drain_names_the_pods_that_it_deletes_and_those_that_the_policy
 
 def test_a_forced_drain_whose_pods_are_all_terminating_says_so():
     assert forced(a_plan(WEB), Progress()) == "1 pod is terminating"
+
+
+def test_a_pod_of_a_later_wave_is_not_called_terminating():
+    critical = replace(WEB, name="dns", uid="dns", priority_class="system-cluster-critical")
+    assert leaving(a_plan(WEB, critical), Progress()) == "1 pod is terminating; 1 of a later wave leave after that"
