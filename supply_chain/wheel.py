@@ -67,7 +67,7 @@ def write_wheel(root: Path, folder: Path, when: datetime) -> Path:
 def write_lock(root: Path, folder: Path) -> Path:
     """Write the lock of the command line and return its path: a part of the one that the tests are run with."""
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    names = {canonicalize_name(Requirement(needed).name) for needed in project["dependencies"]}
+    names: set[str] = {canonicalize_name(Requirement(needed).name) for needed in project["dependencies"]}
     path = folder / LOCK
     path.write_text(_HEADER + _part((root / DEVELOPMENT).read_text(encoding="utf-8"), names), encoding="utf-8")
     return path
