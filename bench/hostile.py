@@ -12,6 +12,7 @@ import gc
 import pstats
 import time
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from bench import raw_cluster
@@ -125,13 +126,13 @@ def run() -> bool:
 def ratio(name: str, *, nodes: int = NODES, at_limit: bool = False) -> float:
     """Return the CPU time with the hostile pods against that without, each the better of two in turn."""
     how, count, length, limit = SHAPES[name]
-    return _ratio(_seconds, nodes, _hostile(_pods(nodes), how, count, limit if at_limit else length), turns=2)
+    return _ratio(nodes, _hostile(_pods(nodes), how, count, limit if at_limit else length))
 
 
 def ratio_within(name: str) -> float:
     """Return the same for a shape of `WITHIN`."""
     how, count, length, nodes = WITHIN[name]
-    return _ratio(_seconds, nodes, _hostile(_pods(nodes), how, count, length), turns=2)
+    return _ratio(nodes, _hostile(_pods(nodes), how, count, length))
 
 
 def calls_within(name: str, *, nodes: int) -> float:
@@ -140,13 +141,13 @@ def calls_within(name: str, *, nodes: int) -> float:
     """
     how, count, length, all_nodes = WITHIN[name]
     hostile = _hostile(_pods(nodes), how, -(-count * nodes // all_nodes), length)
-    return _ratio(_calls, nodes, hostile, turns=1)
+    return _calls(hostile, nodes) / _ordinary_calls(nodes)
 
 
-def _ratio(cost: Callable[[list[Pod], int], float], nodes: int, hostile: list[Pod], *, turns: int) -> float:
+def _ratio(nodes: int, hostile: list[Pod]) -> float:
     ordinary = _pods(nodes)
-    costs = [(cost(ordinary, nodes), cost(hostile, nodes)) for _ in range(turns)]
-    return min(with_them for _, with_them in costs) / min(without for without, _ in costs)
+    seconds = [(_seconds(ordinary, nodes), _seconds(hostile, nodes)) for _ in range(2)]
+    return min(with_them for _, with_them in seconds) / min(without for without, _ in seconds)
 
 
 def _pods(nodes: int) -> list[Pod]:
@@ -165,6 +166,11 @@ def _seconds(pods: list[Pod], nodes: int) -> float:
     began = time.process_time()
     plan_disruption(a_snapshot("half empty", nodes, pods))
     return time.process_time() - began
+
+
+@cache
+def _ordinary_calls(nodes: int) -> float:
+    return _calls(_pods(nodes), nodes)
 
 
 def _calls(pods: list[Pod], nodes: int) -> float:
