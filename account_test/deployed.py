@@ -87,5 +87,5 @@ def _assumed(context: Context) -> Iterator[Finding]:
         except StepError as error:
             yield Finding(promise=promise, kept=False, found=str(error))
             continue
-        error = answer.get(cluster, f"it does not serve {cluster}")
-        yield Finding(promise=promise, kept=not error, found=error or "EC2 of that account answers")
+        refused = answer.get(cluster, f"it does not serve {cluster}")
+        yield Finding(promise=promise, kept=not refused, found=refused or "EC2 of that account answers")

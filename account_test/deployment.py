@@ -151,7 +151,7 @@ def _cdk(context: Context, credentials: Mapping[str, str], stack: str, given: st
     with subprocess.Popen(
         words,
         cwd=ROOT,
-        env=environment(context) | credentials,
+        env={**environment(context), **credentials},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -167,7 +167,8 @@ class Run:
     @classmethod
     def from_json(cls, raw: dict[str, Any]) -> Self:
         """Read the run from the journal's JSON."""
-        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in raw.items()})
+        lists = {name: tuple(value) for name, value in raw.items() if isinstance(value, list)}
+        return cls(**{**raw, **lists})
 
 
 def journal_of(run: str) -> Path:
