@@ -173,3 +173,47 @@ def test_the_hook_of_another_team_is_not_answered():
     done = Walker(system, before=world).run(I)
     assert (done.ended, world.pods, world.node.tainted) == ("Rebooted", [[]], False)
     assert system.groups.heartbeats == []
+
+
+def test_the_hook_of_an_instance_that_never_joined_is_answered():
+    system = a_system(hooks=[our_hook()])
+    world = Refresh(system)
+    system.kubernetes.by_name.pop(f"node-{I}")
+    world.reboots = False
+    replaces(system)
+    done = Walker(system, before=world).run(I)
+    assert done.ended == "Cancelled"
+    assert system.groups.answered == [(GROUP, "leeward-terminate", I, HookResult.CONTINUE)]
+    assert len(done.states) < 70
+
+
+def test_a_state_that_was_read_too_early_does_not_answer_the_hook_of_a_node_with_pods():
+    """Auto Scaling's first answer is from before the hook held the instance."""
+    system = a_system(pods=[a_pod()], hooks=[our_hook()])
+    world = Refresh(system)
+    system.groups.set_lifecycle(GROUP, I, IN_SERVICE)
+    world.answered = START  # the fake's own reading of InService does not apply
+    replaces(system)
+
+    def before(*words):
+        if system.clock.now() >= START + timedelta(seconds=20) and world.answered == START:
+            world.answered = None
+            system.groups.set_lifecycle(GROUP, I, REPLACE_WAIT)
+        if world.answered != START:
+            world(*words)
+
+    done = Walker(system, before=before).run(I)
+    assert (done.ended, world.pods) == ("Rebooted", [[]])
+
+
+def test_a_hook_of_another_team_that_holds_it_for_two_days_fills_no_history():
+    def completes(world):
+        hook = {"group": GROUP, "hook": FOREIGN.name, "instance": I}
+        world.system.groups.complete(**hook, result=HookResult.CONTINUE)
+
+    system = a_system(hooks=[FOREIGN])
+    world = Refresh(system, story={47 * 60: completes})
+    replaces(system, hook=FOREIGN.name, ours=False)
+    done = Walker(system, before=world).run(I)
+    assert (done.ended, world.node.tainted) == ("Rebooted", False)
+    assert 5 * len(done.states) < 10_000  # events of the execution; it may have 25,000

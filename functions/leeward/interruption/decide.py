@@ -117,8 +117,14 @@ def _as_its_group_says(message: NodeMessage, world: World) -> NodeMessage:
         return message
     if role_of(_place(message, message.hook.instance, world).lifecycle) not in IN_WORK:
         return message
-    common = {"account": message.account, "region": message.region, "instances": message.instances}
-    return RootVolumeReplacement(event_id=message.event_id, at=message.at, hook=message.hook, **common)
+    return RootVolumeReplacement(
+        event_id=message.event_id,
+        at=message.at,
+        instances=message.instances,
+        account=message.account,
+        region=message.region,
+        hook=message.hook,
+    )
 
 
 def _against(message: NodeMessage, nodes: tuple[NodeDecision, ...], world: World) -> Mapping[str, Contradiction]:

@@ -129,8 +129,14 @@ def _with_members(
     block = replace(message.block, ends=found or message.block.ends)
     inside = tuple(sorted(name for name, reservation in members.items() if reservation == block.reservation))
     unread = "" if found else message.unread
-    due = {"event_id": block.event_id, "deadline": block.taken_at()}
-    return replace(message, instances=inside, block=block, unread=unread, **due)
+    return replace(
+        message,
+        instances=inside,
+        block=block,
+        unread=unread,
+        event_id=block.event_id,
+        deadline=block.taken_at(),
+    )
 
 
 def look_up_instances(messages: Sequence[InterruptionMessage], ports: Ports) -> Lookup:

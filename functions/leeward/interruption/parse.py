@@ -222,7 +222,9 @@ def _lifecycle(detail: Mapping[str, Any], event: Envelope, *, direct: bool) -> L
     common = event.about(hook.instance, event_id=hook.token)
     if hook.launching:
         return LifecycleLaunch(**common, hook=hook)
-    return (RootVolumeReplacement if hook.replaces_root_volume else LifecycleTermination)(**common, hook=hook)
+    if hook.replaces_root_volume:
+        return RootVolumeReplacement(**common, hook=hook)
+    return LifecycleTermination(**common, hook=hook)
 
 
 def _execution_ended(event: Envelope) -> ExecutionEnded | NoOp:

@@ -11,13 +11,14 @@ from leeward.model.group import HookResult
 from leeward.model.lifecycle import IN_SERVICE
 from leeward.model.node import Node
 from leeward.model.reboot import BACK_WITHIN
+from leeward.model.termination import TerminationRecord
 from leeward.ports import Ports
 from leeward.termination import decisions
-from leeward.termination.instance_state import InstanceState
+from leeward.termination.instance_state import InstanceState, find_node
 from leeward.termination.run import Next, Run
 from leeward.termination.second_look import LOOKS_AGAIN, seen_once
 
-LOOKS_EVERY = 20.0  # seconds
+LOOKS_EVERY = 20  # seconds, at most so often
 BACK = int(BACK_WITHIN.total_seconds() // 60)
 
 
@@ -26,7 +27,7 @@ def let_the_group_work(run: Run, situation: InstanceState, ports: Ports) -> Run:
     was read too early, is drained first. Repeated, it finds nothing waiting.
     """
     record, now = situation.record, ports.clock.now()
-    if situation.held and "drained" not in record.times:
+    if situation.held and "drained" not in record.times and _has_node(record, ports):
         return replace(run, next=Next.DRAIN, why=f"the group says {situation.lifecycle}: it is drained first")
     if situation.held and situation.group is not None and situation.our_hooks:
         for hook in situation.our_hooks:
@@ -34,17 +35,22 @@ def let_the_group_work(run: Run, situation: InstanceState, ports: Ports) -> Run:
                 group=situation.group.name, hook=hook.name, instance=record.instance, result=HookResult.CONTINUE
             )
         ports.claims.note(record.instance, times={"answered": now})
-        return _wait(run, now, f"answered {', '.join(hook.name for hook in situation.our_hooks)}")
-    return _wait(run, now, f"the group says {situation.lifecycle}")
+        return _wait(run, record, now, f"answered {', '.join(hook.name for hook in situation.our_hooks)}")
+    return _wait(run, record, now, f"the group says {situation.lifecycle}")
+
+
+def _has_node(record: TerminationRecord, ports: Ports) -> bool:
+    """Return whether a Node stands for the instance: one that has never joined is not drained."""
+    return find_node(record, ports.clusters.kubernetes(record.subject.cluster)) is not None
 
 
 def await_group(run: Run, situation: InstanceState, node: Node, missing: str, ports: Ports) -> Run:
     """Return the next step once the group has finished: rebooted, cancel (the node was not rebooted, or does not become
     Ready: node repair then decides by the policy), or wait. `missing`: what the node lacks after a reboot.
     """
-    now = ports.clock.now()
+    record, now = situation.record, ports.clock.now()
     if situation.lifecycle != IN_SERVICE:
-        return _wait(run, now, f"the group says {situation.lifecycle}")
+        return _wait(run, record, now, f"the group says {situation.lifecycle}")
     if not missing:
         return replace(run, next=Next.REBOOTED, why="its root volume was replaced: it is Ready with a new boot id")
     silent = node.not_ready_since
@@ -53,12 +59,14 @@ def await_group(run: Run, situation: InstanceState, node: Node, missing: str, po
     elif silent is not None and now >= silent + BACK_WITHIN:
         why = f"its group has it in service again, but it is NotReady for {BACK} min: node repair decides"
     else:
-        return _wait(run, now, missing)
-    if early := seen_once(situation.record, ports.claims, now):
+        return _wait(run, record, now, missing)
+    if early := seen_once(record, ports.claims, now):
         return replace(run, next=Next.WAIT, pause=int(LOOKS_AGAIN.total_seconds()), why=f"{why}; {early}")
     return replace(run, next=Next.CANCEL, why=why)
 
 
-def _wait(run: Run, now: datetime, why: str) -> Run:
-    pause = decisions.pause_seconds(waited=BACK_WITHIN, hint=LOOKS_EVERY, now=now)
+def _wait(run: Run, record: TerminationRecord, now: datetime, why: str) -> Run:
+    """Return a pause that grows: another team's hook may hold the instance for two days."""
+    waited = now - record.times.get("drained", now)
+    pause = max(decisions.pause_seconds(waited=waited, now=now), LOOKS_EVERY)
     return replace(run, next=Next.WAIT, pause=pause, why=why)
