@@ -115,7 +115,7 @@ def world_of(
         nodes=nodes_by_instance(nodes),
         queue_arns=frozenset(target for target in targets if target.endswith(f":{QUEUE_NAME}")),
         origins=origins,
-        unread=named - groups.keys(),
+        unread=frozenset(named - groups.keys()),
         tagged=False,
     )
 

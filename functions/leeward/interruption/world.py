@@ -90,7 +90,9 @@ class World:
     def _cluster(self, group: str | None, instance: Instance | None) -> str | None:
         if not self.tagged:
             return next((name for name in self.clusters if group and self._selects(name, group)), None)
-        if group in self.groups:  # an instance's own tag, which others may write, says nothing against its group's
+        if (
+            group is not None and group in self.groups
+        ):  # an instance's own tag, which others may write, says nothing against its group's
             return cluster_of(self.groups[group].tags, self.clusters)
         by_group = cluster_of(self._tags(group), self.clusters) if group else None
         return by_group or (cluster_of(instance.tags, self.clusters) if instance else None)
