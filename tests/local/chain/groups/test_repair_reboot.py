@@ -63,7 +63,7 @@ def test_a_node_waits_drained_for_the_reboot_that_ec2_has_scheduled(stack, crew)
 
 
 def test_a_node_whose_root_volume_its_group_replaces_is_drained_and_back_in_service(stack, crew):
-    team = crew(1, name="root-volume", hook=True)
+    team = crew(1, name="reboot", hook=True)
     victim = team.instances[0]
     node, before = team.node_name(victim), boot_of(stack, victim)
     team.run_pods(fleet.deployment("root-volume-app", 2, grace=1), instance=victim)
