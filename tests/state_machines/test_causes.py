@@ -10,14 +10,14 @@ import pytest
 
 import infra  # it names the Node.js that was installed as a Python package
 from simulation.definitions import definitions
-from simulation.expressions import by_jsonata
+from simulation.expressions import by_jsonata, evaluate
 from simulation.invocations import Ended
 from tests.fakes.builders import CLUSTER, GROUP
+from tests.state_machines.causes import flaws
 from tests.state_machines.graph import Graph, existing
 from tests.state_machines.started import executed
 from tests.state_machines.test_names_in_outputs import DOCUMENTS, NAMED, STARTED
 
-LONGEST = 1100  # characters
 REQUEST = "6f1b5b2e-1b1b-4c4c-8d8d-1234567890ab"
 
 
@@ -97,23 +97,6 @@ FIRST = {"TakeLease", "TakeDisruption"}  # no record is known there
 kinds = pytest.mark.parametrize(("error", "cause", "said"), KINDS.values(), ids=KINDS)
 
 
-def flaws(execution, *names):
-    """What is wrong with the cause of a failed execution."""
-    cause = execution.cause
-    wanted = {
-        "failed": execution.status == "FAILED",
-        "has an error": bool(execution.error),
-        "is one line": cause == " ".join(cause.split()) != "",
-        "is no JSON": not {"{", "}"} & set(cause),
-        "has no traceback": "Traceback" not in cause and "stackTrace" not in cause,
-        "is bounded": len(cause) < LONGEST,
-        "acts on no terminal": cause.isprintable(),
-        "begins with what it is about": not cause.startswith((":", " ")),
-    }
-    named = {f"names {name}": name in cause for name in names}
-    return [what for what, holds in (wanted | named).items() if not holds]
-
-
 def given_to(machine, state):
     """The input of the state: the document, wrapped where a Catch has wrapped it."""
     run = GRAPHS[machine].tasks[state]["Arguments"].get("Payload", {}).get("run")
@@ -144,8 +127,8 @@ def test_any_error_of_any_step_ends_in_a_sentence(error, cause, said, recorded):
     for machine, state in CALLS:
         if not (recorded and state.startswith("Note")):
             end = executed(machine, given_to(machine, state), answer, at=state)
-            if found := flaws(end, said, *names_at(machine, state)):
-                wrong[f"{machine}/{state}"] = (found, end.error, end.cause)
+            if end.status != "FAILED" or flaws(end.error, end.cause, said, *names_at(machine, state)):
+                wrong[f"{machine}/{state}"] = (end.status, end.error, end.cause)
     assert wrong == {}
 
 
@@ -154,7 +137,7 @@ def test_a_pause_that_the_table_refuses_ends_in_a_sentence(state):
     refused = "DynamoDb.ResourceNotFoundException"
     machine = "node-termination"
     end = executed(machine, given_to(machine, state), noted, at=state, pause=refused)
-    assert flaws(end, f"{refused} in {state}: the conditional request failed", *NAMED[machine]) == []
+    assert flaws(end.error, end.cause, f"{refused} in {state}: the conditional request failed", *NAMED[machine]) == []
 
 
 def test_a_step_that_does_not_answer_is_named_with_its_time_out():
@@ -174,7 +157,19 @@ def test_the_reason_of_a_product_s_own_failure_is_one_line_without_braces(machin
         if name == "InvalidInput":
             continue
         end = executed(machine, {**DOCUMENTS[machine], "why": hostile}, lambda _: None, at=name)
-        assert (end.error, flaws(end, 'the webhook says ("code": 403)')) == (state["Error"], [])
+        assert (end.error, flaws(end.error, end.cause, 'the webhook says ("code": 403)')) == (state["Error"], [])
+
+
+@pytest.mark.parametrize("machine", GRAPHS)
+def test_every_condition_and_pause_has_a_value_for_a_document_of_a_step(machine):
+    """One that is undefined fails the execution, and so does a time-out of 0."""
+    for pause in (-1, 0, 5):
+        states = {"input": DOCUMENTS[machine] | {"pause": pause}, "context": {"State": {"EnteredTime": "2026"}}}
+        for name, state in definitions()[machine]["States"].items():
+            for choice in state.get("Choices", ()):
+                assert isinstance(evaluate(choice["Condition"], {"states": states}), bool), name
+            if name in GRAPHS[machine].pauses:
+                assert evaluate(state["TimeoutSeconds"], {"states": states}) == (pause if pause > 0 else 1), name
 
 
 NODE = "const jsonata = require('jsonata'); const fs = require('fs');" + (
@@ -195,7 +190,7 @@ def test_the_reference_implementation_of_jsonata_says_the_same():
             states = {"input": {}, "errorOutput": output, "context": {"State": {"Name": "Drain"}}}
             asked.append((catcher["Output"]["cause"], states))
         asked.append((cause, {"input": {"about": "a", "why": text}}))
-    for given in ([1], "text", 5, True, {"instance": "i-1"}):
+    for given in ([1], "text", 5, True, None, {"instance": "i-1"}):
         asked.append((catcher["Output"]["run"], {"input": given}))
     pairs = [(expression.removeprefix("{%").removesuffix("%}").strip(), {"states": b}) for expression, b in asked]
     done = subprocess.run(

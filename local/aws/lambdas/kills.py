@@ -1,4 +1,4 @@
-"""Switch that kills a function's process in the middle of an invocation, as a crash or a lack of memory would."""
+"""Switch that kills a function's process in the middle of an invocation, as the kernel does for lack of memory."""
 
 from __future__ import annotations
 

@@ -125,6 +125,23 @@ def test_a_function_that_cannot_be_imported_says_so(a_function, functions):
     assert invoke(functions, name)[1]["errorType"] == "Runtime.ImportModuleError"
 
 
+@pytest.mark.parametrize(
+    ("end", "error", "said"),
+    [
+        ("os.kill(os.getpid(), 9)", "Runtime.OutOfMemory", "Runtime exited with error: signal: killed"),
+        ("os.kill(os.getpid(), 11)", "Runtime.ExitError", "Runtime exited with error: signal: segmentation fault"),
+        ("os._exit(3)", "Runtime.ExitError", "Runtime exited with error: exit status 3"),
+        ("os._exit(0)", "Runtime.ExitError", "Runtime exited without providing a reason"),
+        ("time.sleep(5)", "Sandbox.Timedout", "Task timed out after 1.00 seconds"),
+    ],
+)
+def test_a_process_that_ends_carries_the_name_of_its_end(a_function, functions, end, error, said):
+    name = a_function(f"import os, time\ndef handler(event, context):\n    {end}\n")
+    functions.update_function_configuration(FunctionName=name, Timeout=1)
+    body = invoke(functions, name)[1]
+    assert (body["errorType"], body["errorMessage"].partition(" Error: ")[2]) == (error, said)
+
+
 def test_a_killed_process_fails_its_invocation_and_a_retry_succeeds(a_function, aws, a_task):
     name = a_function("""
         import time
@@ -133,14 +150,14 @@ def test_a_killed_process_fails_its_invocation_and_a_retry_succeeds(a_function, 
             return "done"
     """)
     aws.control("POST", "lambda/kill", {"function": name, "afterSeconds": 0.2, "times": 1})
-    retry = {"ErrorEquals": ["Runtime.ExitError"], "IntervalSeconds": 1, "MaxAttempts": 2}
+    retry = {"ErrorEquals": ["Runtime.OutOfMemory"], "IntervalSeconds": 1, "MaxAttempts": 2}
     arguments = {"FunctionName": name, "Payload": {}}
     execution = a_task({"Resource": "arn:aws:states:::lambda:invoke", "Arguments": arguments, "Retry": [retry]})
     assert json.loads(execution["output"])["Payload"] == "done"
     assert aws.control("GET", "lambda/kill")[name] == 0
     events = aws.client("stepfunctions").get_execution_history(executionArn=execution["executionArn"])["events"]
     failures = [event["taskFailedEventDetails"]["error"] for event in events if event["type"] == "TaskFailed"]
-    assert failures == ["Runtime.ExitError"]
+    assert failures == ["Runtime.OutOfMemory"]
 
 
 def test_a_throttled_function_is_named_as_aws_names_it(a_function, functions, a_task):
