@@ -156,26 +156,30 @@ def test_the_first_stage_deploys_with_every_setting_that_it_is_given(local):
 
 
 @pytest.mark.long
-def test_a_second_deployment_that_fails_names_the_resource_and_the_fix_and_what_is_left(local):
-    process = started(local, "--only", "deploy")
-    lines = []
-    for line in process.stdout:
-        lines.append(line)
-        if "deploy and delete: kept" in line:
-            run = run_of("".join(lines))
-            queue = local.stack.client("sqs").create_queue(
-                QueueName=f"test-{run}-leeward-state-changes", Attributes={"VisibilityTimeout": "7"}
-            )
+def test_a_deployment_that_fails_names_the_resource_and_the_fix_and_what_is_left(local):
+    """Of all resources the local CloudFormation refuses an event bus alone whose name is taken."""
+    events, lines, bus = local.stack.client("events"), [], ""
+    with started(local, "--only", "member", "--member", local.member) as process:
+        for line in process.stdout:
+            lines.append(line)
+            if "This run " in line:
+                run = run_of(line)
+                bus = f"test-{run}-leeward-members"
+                events.create_event_bus(Name=bus)
     output = "".join(lines)
     assert process.wait(PATIENCE) == 1, output
-    (row,) = [line for line in output.splitlines() if line.startswith("deployment ")]
-    assert "AWS::SQS::Queue" in row
-    assert "already exists" in row
-    assert "Fix: it is left from an earlier deployment" in row
-    assert f"STILL THERE: queue {queue['QueueUrl']}" in output
+    rows = {one["name"]: one for one in results_of(run).values()}
+    assert {name: one["outcome"] for name, one in rows.items()} == {
+        "deploy with a member account": "broken",
+        "deployment": "kept",
+    }, output
+    why = rows["deploy with a member account"]["why"]
+    assert "AWS::Events::EventBus" in why
+    assert "already exists" in why
+    assert "Fix: it is left from an earlier deployment" in why
+    assert f"STILL THERE: event bus {bus}" in output
     command = [sys.executable, "-m", "account_test", "--remove", run]
-    assert subprocess.run(command, env=local.stack.environment(), check=False).returncode == 1
-    local.stack.client("sqs").delete_queue(QueueUrl=queue["QueueUrl"])
+    events.delete_event_bus(Name=bus)
     assert subprocess.run(command, env=local.stack.environment(), check=False).returncode == 0
     assert things_of(local.stack, run) == []
 
