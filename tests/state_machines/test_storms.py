@@ -16,6 +16,7 @@ from leeward.termination.steps import claim
 from tests.fakes.builders import GROUP, a_group, a_node, a_subject, an_instance, our_hook, policies
 from tests.fakes.clock import START
 from tests.fakes.system import FakeSystem
+from tests.state_machines.test_walks import a_budget
 from tests.state_machines.walker import Walker
 
 I = "i-0abc"  # noqa: E741  (the instance of every story)
@@ -112,6 +113,27 @@ def test_no_pause_goes_past_the_moment_of_release():
     record = a_system(MANY).claims.records[I]
     assert storm.pause_seconds(record, START + timedelta(seconds=112)) == 3
     assert storm.pause_seconds(record, START + timedelta(seconds=200)) == 1
+
+
+def test_no_pause_goes_past_the_turn_of_more_pods():
+    record = a_system(MANY).claims.records[I]
+    pause = storm.pause_seconds(record, START)
+    assert storm.pause_seconds(record, START, [START + timedelta(seconds=2.5)]) == 3
+    assert storm.pause_seconds(record, START, [START, START + timedelta(seconds=90)]) == pause
+
+
+def test_a_critical_pod_behind_a_blocked_one_gets_its_whole_grace():
+    critical = replace(a_pod("dns", grace=20), priority_class="system-cluster-critical")
+    held = replace(a_pod(), labels={"app": "web"})
+    system = a_system(MANY, held, critical)
+    system.kubernetes.budget_list = [a_budget(0)]
+    run = a_run()
+    while not system.kubernetes.done:
+        run = drain(run, {}, system.ports)
+        asked = system.clock.now()
+        system.clock.sleep(run.pause)
+    assert system.kubernetes.done == ["evict shop/dns"]
+    assert timedelta(seconds=95) <= asked - START <= timedelta(seconds=97)
 
 
 def test_an_api_server_that_does_not_answer_is_waited_for_and_asked_once():

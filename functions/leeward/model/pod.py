@@ -11,6 +11,7 @@ from leeward.model.pod_limits import REQUIRED, TOLERATIONS, beyond_limit
 from leeward.model.raw_fields import instant, listed, mapping, mappings, metadata_of, number, text, texts
 
 DEFAULT_GRACE_SECONDS = 30
+LONGEST_GRACE_SECONDS = 10 * 365 * 86400  # the API has no bound: a time 2**63 s away is none that can be computed with
 FINISHED = frozenset({"Succeeded", "Failed"})
 UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
 DRAIN_TAINTS = (UNSCHEDULABLE, well_known.DISRUPTED_TAINT)  # of a node that drains
@@ -86,7 +87,7 @@ class Pod:
             annotations=texts(meta.get("annotations")),
             owner=controller_of(mappings(meta.get("ownerReferences"))),
             priority_class=text(spec.get("priorityClassName")),
-            grace_seconds=number(spec.get("terminationGracePeriodSeconds"), DEFAULT_GRACE_SECONDS),
+            grace_seconds=_bounded(number(spec.get("terminationGracePeriodSeconds"), DEFAULT_GRACE_SECONDS)),
             ready=any(one.get("type") == "Ready" and one.get("status") == "True" for one in conditions),
             tolerations=tuple(toleration(one) for one in _asked_for(mappings(spec.get("tolerations")))),
             empty_dir=any("emptyDir" in volume for volume in volumes),
@@ -138,6 +139,11 @@ class Pod:
     def tolerates(self, key: str, value: str, effect: str) -> bool:
         """Return whether any toleration covers the taint."""
         return any(toleration.tolerates(key, value, effect) for toleration in self.tolerations)
+
+
+def _bounded(grace: int) -> int:
+    """Return a grace period that can be computed with; a negative one is 1 s, as the kubelet takes it."""
+    return 1 if grace < 0 else min(grace, LONGEST_GRACE_SECONDS)
 
 
 def pods_by_node(pods: Iterable[Pod]) -> dict[str, list[Pod]]:

@@ -15,7 +15,7 @@ from leeward.policy.document import NodePolicy
 from leeward.ports import Ports
 from leeward.ports.kubernetes import Clusters
 from leeward.termination import decisions
-from leeward.termination.drain_plan import DrainPlan
+from leeward.termination.drain_plan import DrainPlan, turn_times
 from leeward.termination.eviction import turn
 from leeward.termination.freshness import Need
 from leeward.termination.instance_state import InstanceState, find_node, survey
@@ -69,18 +69,20 @@ def turn_in_storm(run: Run, record: TerminationRecord, ports: Ports) -> Run | No
     """
     if not evicts_alone(record, ports.clock.now()):
         return None
+    moments: tuple[datetime, ...] = ()
     try:
         outcome = evict_promptly(record, ports)
         if outcome is None or outcome[0].drained:
             return None
         plan, progress = outcome
+        moments = turn_times(plan)
         run = replace(run, healthy=tuple(progress.healthy), deleted=progress.deleted)
         why = "; ".join(progress.blockers) or leaving(plan, progress)
     except ObjectGoneError:
         return None
     except (ClusterUnreachableError, ThrottledError) as error:
         why = f"waiting for an answer, nothing is ended meanwhile: {error}"
-    pause = pause_seconds(record, ports.clock.now())
+    pause = pause_seconds(record, ports.clock.now(), moments)
     return replace(run, version=record.version, next=Next.WAIT, pause=pause, why=why[:500])
 
 

@@ -4,7 +4,9 @@ In a storm AWS throttles the calls of each termination, and the drains share the
 makes one turn of evictions and returns, and calls neither EC2 nor Auto Scaling while pods are left
 (docs/designs/storms.md)."""
 
-from datetime import datetime, timedelta
+from collections.abc import Sequence
+from datetime import datetime
+from math import ceil
 from zlib import crc32
 
 from leeward.model.deadlines import ABRUPT
@@ -27,8 +29,12 @@ def evicts_alone(record: TerminationRecord, now: datetime) -> bool:
     return in_storm(record) and release is not None and now < release
 
 
-def pause_seconds(record: TerminationRecord, now: datetime) -> int:
-    """Return the seconds until the next turn: always the same for one instance, and never past its release."""
+def pause_seconds(record: TerminationRecord, now: datetime, moments: Sequence[datetime] = ()) -> int:
+    """Return the seconds until the next turn: always the same for one instance, never past its release nor past the
+    next of the `moments` at which more pods have their turn.
+    """
     pause = SHORTEST_PAUSE + crc32(record.instance.encode()) % SPREAD
-    release = deadlines.release_at(record) or now + timedelta(seconds=pause)
-    return max(1, min(pause, int((release - now).total_seconds())))
+    release = deadlines.release_at(record)
+    ends = [] if release is None else [int((release - now).total_seconds())]
+    turns = [ceil((moment - now).total_seconds()) for moment in moments if moment > now]
+    return max(1, min([pause, *ends, *turns]))

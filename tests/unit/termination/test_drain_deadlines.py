@@ -13,12 +13,13 @@ from leeward.model.attachment import VolumeAttachment
 from leeward.model.drain_options import DrainOptions
 from leeward.model.group import HookResult
 from leeward.model.node import Taint
-from leeward.model.pod import Owner, Pod, Toleration
+from leeward.model.pod import LONGEST_GRACE_SECONDS, Owner, Pod, Toleration
 from leeward.model.termination import Cause, CauseKind, Status, TerminationRecord
 from leeward.policy.document import DrainPolicy
 from leeward.termination.deadlines import node_deadline
 from leeward.termination.drain_plan import PodRemoval, Protection, plan_drain, turn_times
 from leeward.termination.volumes import drain_volumes, held_volumes
+from tests.adapters.kubernetes_objects import raw_pod
 from tests.fakes.builders import a_node, a_subject
 from tests.fakes.clock import START as NOW
 
@@ -101,6 +102,16 @@ def test_each_wave_leaves_the_longest_grace_of_the_waves_after_it():
     ends = NOW + timedelta(seconds=1000)
     assert drained.later_waves == (ends - timedelta(seconds=5 + 40 + 20), ends - timedelta(seconds=5 + 40))
     assert turn_times(drained) == drained.later_waves
+
+
+@pytest.mark.parametrize("grace", [2**63 - 1, 10**12, 64 * 10**9, 0, -1, -(2**63)])
+@pytest.mark.parametrize("policy", [DrainPolicy(), TEN_MINUTES, DrainPolicy(force=True)])
+def test_no_grace_that_the_api_takes_ends_the_drain_of_its_neighbours(grace, policy):
+    raw = raw_pod("odd") | {"spec": {"nodeName": "n", "terminationGracePeriodSeconds": grace}}
+    critical = Pod.from_json(raw | {"spec": raw["spec"] | {"priorityClassName": "system-cluster-critical"}})
+    drained = plan(a_pod(), Pod.from_json(raw), critical, left=110, policy=policy)
+    assert "web-1" in {eviction.pod.name for eviction in drained.turn}
+    assert all(0 <= pod.grace_seconds <= LONGEST_GRACE_SECONDS for pod in (critical, Pod.from_json(raw)))
 
 
 def test_without_a_deadline_a_wave_waits_for_those_before_it():
