@@ -104,6 +104,15 @@ def test_a_drain_that_is_out_of_time_lets_the_group_go_on():
     assert not world.node.tainted
 
 
+@pytest.mark.parametrize("after", ["Standby", "Detached"])
+@pytest.mark.parametrize(("reboots", "end"), [(True, "Rebooted"), (False, "Cancelled")])
+def test_an_instance_that_its_owner_takes_out_of_service_meanwhile_is_returned(after, reboots, end):
+    system, world, done = walk(after=after, reboots=reboots)
+    assert done.ended == end
+    assert (world.node.tainted, world.node.unschedulable) == (False, False)
+    assert system.clock.now() < START + 30 * MINUTE
+
+
 def test_a_launch_hook_that_holds_it_afterwards_is_waited_for():
     def ready(world):
         world.system.groups.set_lifecycle(GROUP, I, IN_SERVICE)

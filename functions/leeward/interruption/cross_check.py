@@ -24,6 +24,7 @@ from leeward.model.message import (
     StateChange,
 )
 
+ROOT_DONE = ("ReplacingRootVolume:Proceed", "RootVolumeReplaced")  # every hook has been answered
 AGREES_WITHIN = timedelta(seconds=20)  # of delivery: the answers of EC2 and Auto Scaling lag behind their messages
 
 
@@ -116,7 +117,7 @@ def _not_held(message: LifecycleTermination | RootVolumeReplacement, place: Plac
             return None
         why = f"{place.id}: {place.group_name} does not list the instance"
         return Contradiction(why=why, outcome=RecordOutcome.DONE, answers_hook=True)
-    if role_of(place.lifecycle) in ENDING | IN_WORK | IN_POOL:
+    if role_of(place.lifecycle) in ENDING | IN_WORK | IN_POOL and place.lifecycle not in ROOT_DONE:
         return None
     name = message.hook.hook
     why = f"{place.id}: hook {name} no longer waits, {place.group_name} lists the instance as {place.lifecycle}"

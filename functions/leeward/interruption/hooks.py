@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from leeward.interruption.decision import HookAnswer, NodeDecision
 from leeward.interruption.world import Place, World
 from leeward.model.group import HookResult, LifecycleHook
+from leeward.model.lifecycle import is_held
 from leeward.model.message import HookAction
 from leeward.policy.selection import is_ours
 
@@ -36,8 +37,11 @@ def hook_verdict(action: HookAction, place: Place, node: NodeDecision, world: Wo
 
 def answers(action: HookAction, place: Place, world: World) -> bool:
     """Return whether the hook is ours: it arrived directly at our queue, or its listing or the event shows it
-    (selection.is_ours).
+    (selection.is_ours). A launch action of an instance that its terminate hooks hold has none: its answer would end the
+    instance.
     """
+    if action.launching and is_held(place.lifecycle):
+        return False
     if action.direct or not world.complete:
         return True
     return place.policy is not None and is_ours(listed(action, world), place.policy, world.queue_arns)
@@ -90,5 +94,7 @@ def _now(action: HookAction, result: HookResult, why: str) -> HookVerdict:
 
 
 def _reason_not_ours(action: HookAction, place: Place) -> str:
+    if action.launching and is_held(place.lifecycle):
+        return f"hook {action.hook} holds no launch: {action.group} lists the instance as {place.lifecycle}"
     whose = "another team's" if place.policy else "of a group that no policy selects"
     return f"hook {action.hook} is {whose}: it is never answered by us"

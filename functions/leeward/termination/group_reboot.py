@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from leeward.model.group import HookResult
-from leeward.model.lifecycle import IN_SERVICE
+from leeward.model.lifecycle import IN_SERVICE, LifecycleRole, role_of
 from leeward.model.node import Node
 from leeward.model.reboot import BACK_WITHIN
 from leeward.model.termination import TerminationRecord
@@ -18,6 +18,7 @@ from leeward.termination.instance_state import InstanceState, find_node
 from leeward.termination.run import Next, Run
 from leeward.termination.second_look import LOOKS_AGAIN, seen_once
 
+TAKEN_OUT = (LifecycleRole.STANDBY, LifecycleRole.DETACHING)
 LOOKS_EVERY = 20  # seconds, at most so often
 BACK = int(BACK_WITHIN.total_seconds() // 60)
 
@@ -36,7 +37,11 @@ def let_the_group_work(run: Run, situation: InstanceState, ports: Ports) -> Run:
             )
         ports.claims.note(record.instance, times={"answered": now})
         return _wait(run, record, now, f"answered {', '.join(hook.name for hook in situation.our_hooks)}")
-    return _wait(run, record, now, f"the group says {situation.lifecycle}")
+    return _wait(run, record, now, _state(situation))
+
+
+def _state(situation: InstanceState) -> str:
+    return f"the group says {situation.lifecycle}" if situation.lifecycle else "no group lists the instance any more"
 
 
 def _has_node(record: TerminationRecord, ports: Ports) -> bool:
@@ -49,12 +54,15 @@ def await_group(run: Run, situation: InstanceState, node: Node, missing: str, po
     Ready: node repair then decides by the policy), or wait. `missing`: what the node lacks after a reboot.
     """
     record, now = situation.record, ports.clock.now()
-    if situation.lifecycle != IN_SERVICE:
-        return _wait(run, record, now, f"the group says {situation.lifecycle}")
+    taken_out = role_of(situation.lifecycle) in TAKEN_OUT
+    if situation.lifecycle != IN_SERVICE and not taken_out:
+        return _wait(run, record, now, _state(situation))
     if not missing:
         return replace(run, next=Next.REBOOTED, why="its root volume was replaced: it is Ready with a new boot id")
     silent = node.not_ready_since
-    if node.ready:
+    if taken_out:
+        why = f"{_state(situation)}: its owner has taken it out of service"
+    elif node.ready:
         why = "its group has it in service again, and has not rebooted it"
     elif silent is not None and now >= silent + BACK_WITHIN:
         why = f"its group has it in service again, but it is NotReady for {BACK} min: node repair decides"

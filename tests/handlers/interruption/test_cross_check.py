@@ -13,7 +13,7 @@ from leeward.model.lifecycle import known_states
 from leeward.model.termination import Cause, CauseKind
 from leeward.termination.instance_state import survey
 from tests.events import event
-from tests.fakes.builders import GROUP, a_group, a_node, a_policy, a_subject, an_instance, policies
+from tests.fakes.builders import GROUP, a_group, a_node, a_policy, a_subject, an_instance, our_hook, policies
 from tests.fakes.clock import START
 
 I = "i-0abc"  # noqa: E741
@@ -42,6 +42,23 @@ def test_a_stop_of_an_instance_that_runs_again_is_late_and_drains_nothing(connec
     assert outcomes(queue, event("state_change", detail__state=state)) == ["retry", "done"]
     assert untouched(queue)
     assert f"the message says {state}, EC2 says running" in queue.log[-1]["message"]
+
+
+@pytest.mark.parametrize("state", ["Terminating:Wait", "ReplacingRootVolume:Wait"])
+def test_a_launch_action_does_not_answer_the_hook_that_holds_a_drain(connect, state):
+    queue = connect()
+    queue.system.groups.set_lifecycle(GROUP, I, state)
+    assert outcomes(queue, event("asg_launch", detail__LifecycleHookName=our_hook().name)) == ["done", "done"]
+    assert queue.system.groups.answered == []
+    assert "holds no launch" in queue.log[-1]["message"]
+
+
+@pytest.mark.parametrize("state", ["ReplacingRootVolume:Proceed", "RootVolumeReplaced"])
+def test_a_root_volume_that_was_replaced_already_drains_nothing(connect, state):
+    queue = connect()
+    queue.system.groups.set_lifecycle(GROUP, I, state)
+    assert outcomes(queue, event("replace_root_volume")) == ["retry", "done"]
+    assert untouched(queue)
 
 
 @pytest.mark.parametrize("state", ["shutting-down", "terminated"])
@@ -125,7 +142,7 @@ class TestForgedHooks:
         queue = connect()
         queue.system.groups.set_lifecycle(GROUP, I, state)
         outcomes(queue, event("asg_terminate"))
-        acted = state.startswith(("Terminating", "Replacing", "RootVolume", "Warmed", "Rebooting"))
+        acted = state.startswith(("Terminating", "Replacing", "Warmed", "Rebooting")) and "Volume:P" not in state
         assert [line["action"] for line in queue.log] == (["drain", "drain"] if acted else ["none", "none"])
 
     @pytest.mark.parametrize("state", ["ReplacingRootVolume:Wait", "Rebooting:Wait"])
