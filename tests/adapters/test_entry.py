@@ -160,6 +160,34 @@ def test_points_of_an_invocation_are_one_line_for_each_set_of_series(written):
     assert (ended["NodesTerminated"], ended["StepsFailed"]) == ([1], [1])
 
 
+class _Broken:
+    def __str__(self):
+        raise RuntimeError("no text")
+
+
+def a_cycle():
+    cycle = {}
+    cycle["again"] = cycle
+    return cycle
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), _Broken(), a_cycle(), {1: float("nan")}])
+def test_a_value_that_json_does_not_have_loses_no_line(written, value):
+    telemetry = Telemetry("termination")
+    a_function(lambda: telemetry.info("drained", {"strange": value, "node": "node-b"}))(STEP, Context())
+    (line,) = said(written())
+    assert (line["message"], line["node"], line["function_request_id"]) == ("drained", "node-b", "r1")
+    assert isinstance(line["strange"], str)
+
+
+def test_a_point_that_is_not_finite_is_left_out_with_a_line(written):
+    telemetry = Telemetry("termination")
+    a_function(lambda: telemetry.count({"Drains": 1, "Seconds": float("nan")}))(STEP, Context())
+    lines = written()
+    assert [line["metric"] for line in said(lines)] == ["Seconds"]
+    assert sum("Drains" in line for line in points(lines)) == 1
+
+
 def test_every_point_is_in_the_embedded_metric_format_whatever_their_number(written):
     def storm():
         with ThreadPoolExecutor(8) as pool:

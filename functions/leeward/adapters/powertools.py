@@ -12,7 +12,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
+from math import isfinite
 from typing import Any, TextIO, cast
 
 from aws_lambda_powertools.logging import Logger
@@ -44,6 +44,24 @@ class _StandardOutput(io.TextIOBase):
         sys.stdout.flush()
 
 
+def _serialized(line: Mapping[str, Any]) -> str:
+    """Return the line as JSON. A value that JSON does not have (NaN, a cycle, an object that fails to say what it is)
+    is written as text: no line is lost for one of its fields.
+    """
+    try:
+        return json.dumps(line, default=_said, separators=(",", ":"), allow_nan=False)  # ASCII: no control character
+    except (ValueError, TypeError, RecursionError):
+        plain = {str(key): value if isinstance(value, (str, int)) else _said(value) for key, value in line.items()}
+        return json.dumps(plain, separators=(",", ":"))
+
+
+def _said(value: Any) -> str:
+    try:
+        return str(value)
+    except Exception as error:  # noqa: BLE001 - of any object; a log line must not end a step
+        return f"{type(value).__name__} ({type(error).__name__})"
+
+
 def least_level() -> str:
     """Return the least level. An unknown name stands for INFO: no function fails for its log."""
     name = os.environ.get("LOG_LEVEL", "").upper()
@@ -56,7 +74,7 @@ LOGGER = Logger(
     stream=cast(TextIO, _StandardOutput()),
     utc=True,
     use_rfc3339=True,
-    json_serializer=partial(json.dumps, default=str, separators=(",", ":")),  # ASCII: no control character is raw
+    json_serializer=_serialized,
     json_deserializer=str,  # a message stays text, also one that reads as JSON: names in it come from clusters
 )
 _WRITE = {"info": LOGGER.info, "warning": LOGGER.warning, "error": LOGGER.error}
@@ -90,13 +108,18 @@ class Points:
         self._held = False
 
     def add(self, service: str, values: Mapping[str, float], scopes: Sequence[Scope], unit: str) -> None:
-        """Add one point of each metric in each series. At 100 metrics or points Powertools writes a line by itself."""
+        """Add one point of each metric in each series. At 100 metrics or points Powertools writes a line by itself. A
+        point that is not finite, which the format cannot hold, is left out with a line.
+        """
         key = (service, *(tuple(scope.items()) for scope in scopes))
         with _writing():
             if key not in self._sets:
                 self._sets[key] = _metrics(service, scopes)
             for name, value in values.items():
-                self._sets[key].add_metric(name=name, unit=unit, value=value)
+                if isfinite(value):
+                    self._sets[key].add_metric(name=name, unit=unit, value=value)
+                else:
+                    LOGGER.error("a metric point is not finite", extra={"metric": name, "service": service})
             if not self._held:
                 self._flush()
 
@@ -137,7 +160,7 @@ def in_invocation(handler: Handler, service: str, keys_of: Callable[[Any], Mappi
             try:
                 return handler(event, context)
             except Exception as error:
-                LOGGER.error(str(error), extra={"service": service, "exception_name": type(error).__name__})
+                LOGGER.error(_said(error), extra={"service": service, "exception_name": type(error).__name__})
                 raise
 
     return cast(Handler, handle)
