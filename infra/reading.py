@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from leeward.errors import InvalidInputError
-from leeward.policy.references import EXPECTED, OPENING
+from leeward.policy.references import EXPECTED, refers
 
 _SHOWN = 60  # characters of a value that a message repeats
 
@@ -102,6 +102,6 @@ class Reader:
     def _text(self, key: str, found: object, pattern: re.Pattern[str] | None, expected: str) -> str:
         if not isinstance(found, str) or (pattern and not pattern.fullmatch(found)):
             self.refuse(key, found, expected)
-        if OPENING in found:
+        if refers(found):
             self.refuse(key, found, EXPECTED)
         return found

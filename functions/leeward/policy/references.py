@@ -1,7 +1,8 @@
 """Texts of a policy that AWS would replace by another value when the policy becomes a parameter.
 
 CloudFormation reads `{{resolve:secretsmanager:NAME}}` anywhere in a template as that secret, with the rights of the
-principal that deploys. Systems Manager refuses a value with `{{`, so no policy can need it.
+principal that deploys. Systems Manager refuses a value with `{{`, so no policy can need it. `${` begins a name that
+CloudFormation substitutes, and both marks of the CDK's tokens stand for attributes of other resources.
 """
 
 from collections.abc import Iterator, Mapping
@@ -9,8 +10,13 @@ from typing import Any
 
 from leeward.policy.fields import Problems, Section, shown
 
-OPENING = "{{"
-EXPECTED = f"text without {OPENING}, which CloudFormation and Systems Manager read as a reference to another value"
+OPENINGS = ("{{", "${", "#{Token[")
+EXPECTED = f"text without {', '.join(OPENINGS)}, which deployments read as a reference to another value"
+
+
+def refers(text: str) -> bool:
+    """Return whether a deployment may read a part of the text as a reference."""
+    return any(opening in text for opening in OPENINGS)
 
 
 def refuse_references(document: Any, problems: Problems) -> None:
@@ -18,7 +24,7 @@ def refuse_references(document: Any, problems: Problems) -> None:
     already is not reported again.
     """
     for path, found in _texts(document, problems):
-        if OPENING in found and not any(line.startswith(f"{problems.source}: {path}: ") for line in problems.lines):
+        if refers(found) and not any(line.startswith(f"{problems.source}: {path}: ") for line in problems.lines):
             problems.add(path, shown(found), EXPECTED)
 
 

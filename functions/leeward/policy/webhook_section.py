@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, urlsplit
 from leeward.policy.document import Webhook, WebhookFormat
 from leeward.policy.fields import Section, is_text
 
-_CHARACTERS = r"[A-Za-z0-9%_.!~*';/?:@&=+$,()-]"  # of an API destination's InvocationEndpoint
+_CHARACTERS = r"(?:%[0-9A-Fa-f]{2}|[A-Za-z0-9_.!~*';/?:@&=+$,()-])"  # of an API destination's InvocationEndpoint
 _LOCAL = r"http://(?:127\.0\.0\.1|localhost)[:/]"  # only a local EventBridge reaches it
 _URL = re.compile(rf"(?=.{{1,2048}}$)(?:https://(?!/){_CHARACTERS}|{_LOCAL}){_CHARACTERS}*")
 _URL_EXPECTED = "a URL that EventBridge calls: https://, at most 2,048 of the characters that a URL has unescaped"

@@ -28,14 +28,14 @@ from leeward.policy.document import (
     WebhookFormat,
     Window,
 )
-from leeward.policy.references import OPENING
+from leeward.policy.references import refers
 from leeward.policy.repair import NO_REPAIR, RepairAction, RepairCondition, RepairPolicy
 from leeward.policy.sections import CNI_VARIABLES
 
 
 def free_text(min_size=0, max_size=5):
     """Text without the opening of a reference, which every document refuses."""
-    return st.text(min_size=min_size, max_size=max_size).filter(lambda text: OPENING not in text)
+    return st.text(min_size=min_size, max_size=max_size).filter(lambda text: not refers(text))
 
 
 texts = free_text(1, 8)
