@@ -148,8 +148,8 @@ def for_webhooks(detail):
 def test_the_webhook_of_a_cluster_with_a_format_gets_its_message_and_listeners_the_detail(bus, webhook, capsys):
     webhook("slack")
     public, sent = Kept(), Kept()
-    entries = [{**entry("Node Termination Detected"), "Detail": public}, for_webhooks(sent)]
-    bus.add_response("put_events", TAKEN, {"Entries": entries})
+    bus.add_response("put_events", TAKEN, {"Entries": [{**entry("Node Termination Detected"), "Detail": public}]})
+    bus.add_response("put_events", TAKEN, {"Entries": [for_webhooks(sent)]})
     assert handler.handle({"Records": [a_new_claim()]}, None) == {"events": 1}
     detail = json.loads(sent.text)
     assert (detail["format"], detail["message"]["blocks"][0]["type"]) == ("slack", "header")
@@ -160,10 +160,19 @@ def test_the_webhook_of_a_cluster_with_a_format_gets_its_message_and_listeners_t
 def test_a_webhook_without_a_format_gets_the_detail_by_the_same_bus(bus, webhook):
     webhook("json")
     public, sent = Kept(), Kept()
-    entries = [{**entry("Node Termination Detected"), "Detail": public}, for_webhooks(sent)]
-    bus.add_response("put_events", TAKEN, {"Entries": entries})
+    bus.add_response("put_events", TAKEN, {"Entries": [{**entry("Node Termination Detected"), "Detail": public}]})
+    bus.add_response("put_events", TAKEN, {"Entries": [for_webhooks(sent)]})
     handler.handle({"Records": [a_new_claim()]}, None)
     assert json.loads(public.text) == json.loads(sent.text)
+
+
+def test_a_webhooks_bus_that_refuses_repeats_nothing_on_the_default_bus(bus, webhook, capsys):
+    webhook("json")
+    refused = {"FailedEntryCount": 1, "Entries": [{"ErrorCode": "AccessDeniedException"}]}
+    bus.add_response("put_events", TAKEN, {"Entries": [ANY]})
+    bus.add_response("put_events", refused, {"Entries": [ANY]})
+    assert handler.handle({"Records": [a_new_claim()]}, None) == {"events": 1}
+    assert "webhooks get no events" in capsys.readouterr().out
 
 
 def test_what_a_receiver_has_no_use_for_is_on_the_default_bus_alone(bus, webhook):

@@ -6,6 +6,7 @@ from typing import Any
 
 from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.errors import aws_call
+from leeward.adapters.telemetry import aws
 from leeward.errors import AccessDeniedError, AwsUnavailableError
 from leeward.notifications.events import SOURCE, NodeTerminationEvent
 from leeward.notifications.messages import FormattedEvent
@@ -26,12 +27,19 @@ class EventBridgeBus:
 
     def publish(self, events: Sequence[Event], for_webhooks: Sequence[Event] = ()) -> None:
         """Put all events on the default bus, and those for webhooks on the webhooks' bus. A repeat after a failure puts
-        those that were taken a second time, under the same `detail.id`.
+        those that were taken a second time, under the same `detail.id`. Where the webhooks' bus refuses for good, a
+        line says so: listeners of the default bus would get each event again and again.
 
-        Raises AwsUnavailableError where some were not taken, AccessDeniedError where none ever will be.
+        Raises AwsUnavailableError where some were not taken, AccessDeniedError where none of the default bus ever will
+        be.
         """
-        entries = [_entry(event, self._source) for event in events]
-        entries += [{**_entry(event, self._source), "EventBusName": self._webhooks} for event in for_webhooks]
+        self._put_all([_entry(event, self._source) for event in events])
+        try:
+            self._put_all([{**_entry(event, self._source), "EventBusName": self._webhooks} for event in for_webhooks])
+        except AccessDeniedError as error:
+            aws.error(f"webhooks get no events: {error}", {"events": len(for_webhooks)})
+
+    def _put_all(self, entries: list[dict[str, Any]]) -> None:
         for first in range(0, len(entries), AT_ONCE):
             self._put(entries[first : first + AT_ONCE])
 
