@@ -62,7 +62,7 @@ def test_images_are_read_together_with_their_owners(aws, ask):
     ("text", "created"), [("2026-05-01T12:00:00.000Z", datetime(2026, 5, 1, 12, tzinfo=UTC)), ("x", None)]
 )
 def test_an_image_has_the_moment_of_its_creation(aws, ask, text, created):
-    asked = {"Filters": [{"Name": "image-id", "Values": ["ami-1"]}]}
+    asked = {"Filters": [{"Name": "image-id", "Values": ["ami-1"]}], "IncludeDeprecated": True}
     aws.expect("ec2", "describe_images", asked, {"Images": [{"ImageId": "ami-1", "CreationDate": text}]})
     assert ask.images(["ami-1"])["ami-1"].created == created
 

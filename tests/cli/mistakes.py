@@ -46,6 +46,7 @@ MISTAKES: tuple[tuple[str, int, str], ...] = (
     (f"drain node-a {OFF} --grace-period 30s", 2, "--grace-period: found '30s', expected whole seconds"),
     (f"drain node-a {OFF} --grace-period", 2, "--grace-period: found nothing, expected one value"),
     (f"drain node-a {OFF} --deadline 10m", 2, "--deadline: found '10m', expected an RFC 3339 time such as"),
+    ("drain node-a --cluster blue --yes --deadline 2020-05-01T12:00:00Z", 2, "which has passed, expected a time ahead"),
     (f"drain node-a {OFF} --deadline 2024-05-01", 2, "expected an RFC 3339 time such as 2024-05-01T12:00:00Z"),
     (f"drain node-a {OFF} --now yesterday", 2, "--now: found 'yesterday', expected an RFC 3339 time such as"),
     (f"drain node-a {OFF} --now 12:00", 2, "--now: found '12:00', expected an RFC 3339 time such as"),

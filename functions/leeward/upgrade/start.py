@@ -97,8 +97,10 @@ def following(given: Mapping[str, Any]) -> tuple[str, ...]:
     listed = groups if groups is not None else [given.get("group"), *(given.get("then") or ())]
     if not isinstance(listed, list) or not all(isinstance(one, str) and one for one in listed):
         raise InvalidInputError(f'groups: found {str(groups)[:QUOTED]}, expected names such as ["web", "batch"]')
-    if len(set(listed)) < len(listed) or len(listed) > MOST_GROUPS:
-        raise InvalidInputError(f"groups: found {len(listed)}, expected at most {MOST_GROUPS}, each of them once")
+    if len(listed) > MOST_GROUPS:
+        raise InvalidInputError(f"groups: found {len(listed)}, expected at most {MOST_GROUPS}")
+    if repeated := next((group for number, group in enumerate(listed) if group in listed[:number]), None):
+        raise InvalidInputError(f"groups: found {quoted(repeated)} twice, expected each of them once")
     if groups is not None and ("action" in given or "group" in given):
         raise InvalidInputError("groups: found beside group or action, expected alone")
     return tuple(listed[1:])

@@ -92,6 +92,9 @@ def run(arguments: argparse.Namespace) -> int:
         found = "neither NODE nor" if arguments.node is None else "both NODE and"
         raise InvalidInputError(f"drain: found {found} --group, expected one of them (see leeward drain --help)")
     dry = arguments.dry_run or arguments.snapshot is not None
+    if not dry and arguments.deadline is not None and arguments.deadline <= arguments.now:
+        passed = f"found {format_instant(arguments.deadline)}, which has passed, expected a time ahead"
+        raise InvalidInputError(f"drain --deadline: {passed} (--disable-eviction deletes the pods at once)")
     arguments.view.check(COLUMNS)
     if not dry and arguments.cluster is not None:
         does = "evicts the pods" if arguments.keep else "terminates the instance"
