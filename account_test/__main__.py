@@ -40,6 +40,8 @@ Everything is removed at the end, also after an error or Ctrl-C; after a kill: -
 Your credentials need administrator rights in the account, or those of the CDK's bootstrap roles and of the calls
 that the plays make; in the cluster an access entry with AmazonEKSClusterAdminPolicy. docs/deploy.md has more."""
 
+NOT_LOCAL = ("cluster", "region", "subnets", "security_groups", "kms_key", "webhook_secret", "member", "image")
+
 
 def main(arguments: list[str] | None = None) -> int:
     """Run everything from the command line to the exit code."""
@@ -89,6 +91,8 @@ def run(options: argparse.Namespace) -> int:
     """Run the test. Raises PreflightError, and KeyboardInterrupt before anything is made."""
     with ExitStack() as stack:
         if options.local:
+            if given := [name for name in NOT_LOCAL if getattr(options, name)]:
+                raise PreflightError(f"found {', '.join(given)} beside --local, which makes a cluster of its own")
             from account_test import on_local_stack
 
             local = stack.enter_context(on_local_stack.prepared(member=True))

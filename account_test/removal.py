@@ -232,7 +232,7 @@ def report(left: list[Left], run: str, say: Say) -> None:
     for one in left:
         say(f"LEFT: {one.made}: {one.reason}\n      {one.command}")
     if left:
-        say(f"or all of it again: python -m account_test --remove {run}")
+        say(f"or all of it again: make account-test REMOVE={run}")
 
 
 @contextmanager

@@ -39,7 +39,7 @@ It creates, all tagged {tag}={run} where AWS has tags for it:
 It touches nothing else in the account or the cluster, and removes everything that it made, also after Ctrl-C.
 What AWS keeps for all stays: the code's asset in the CDK's bucket, service-linked roles of FIS and spot.
 Each thing is written down before it is made in {journal}.
-If it is killed:  python -m account_test --remove {run}
+If it is killed:  make account-test REMOVE={run}
 """
 INSTANCES = """  * one after the other: up to six Auto Scaling groups and one managed node group, of 1 or 2 instances
     ({type}), in {subnets}; a launch template for each; a few small pods, which run on the test's own
