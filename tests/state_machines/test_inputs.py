@@ -96,6 +96,11 @@ def test_the_example_itself_is_accepted(machine):
     assert started(machine, {key: name}, a_system()).state != "InvalidInput"
 
 
+@pytest.mark.parametrize("given", [{"launchTemplateVersion": 7}, {"ami": None, "then": None}])
+def test_a_version_as_a_number_and_a_null_are_accepted(given):
+    assert started("node-group-upgrade", {"group": GROUP} | given, a_system()).state != "InvalidInput"
+
+
 @machines
 def test_the_cause_names_what_was_found(machine):
     key, _, _ = KEYS[machine]

@@ -11,8 +11,9 @@ from leeward.errors import InvalidInputError
 from leeward.workflow.steps import check_started, found_in
 
 VERSION = 1
-STARTED = {
-    **dict.fromkeys(("group", "cluster", "action", "ami", "launchTemplateVersion", "kubernetesVersion"), str),
+STARTED: Mapping[str, type | tuple[type, ...]] = {
+    **dict.fromkeys(("group", "cluster", "action", "ami", "kubernetesVersion"), str),
+    "launchTemplateVersion": (str, int),
     **{"groups": list, "then": list, "override": list, "force": bool},
     **{"attempt": int, "after": str, "automatic": str, "v": int},  # of starts by Leeward itself
 }  # keys of an execution's input

@@ -44,15 +44,18 @@ def take_step(
     return steps[call["step"]](run, call, ports.of_cluster(run.cluster) if run.cluster else ports)
 
 
-def check_started(given: Mapping[str, Any], keys: Mapping[str, type]) -> None:
-    """Check the keys and types of an execution's input: people type it in the console. Raises InvalidInputError. The
-    document of a later step, which has `next`, was written by a step.
+def check_started(given: Mapping[str, Any], keys: Mapping[str, type | tuple[type, ...]]) -> None:
+    """Check the keys and types of an execution's input: people type it in the console. Raises InvalidInputError. A null
+    counts as absent. The document of a later step, which has `next`, was written by a step.
     """
     for key, value in given.items() if "next" not in given else ():
         if key not in keys:
             raise InvalidInputError(f"input: found the key {quoted(key)}, expected no other than {', '.join(keys)}")
-        if type(value) is not keys[key]:
-            raise InvalidInputError(f"{key}: found {found_in(value)}, expected {_KINDS[keys[key]]}")
+        wanted = keys[key]
+        types = wanted if isinstance(wanted, tuple) else (wanted,)
+        if value is not None and type(value) not in types:
+            expected = " or ".join(_KINDS[each] for each in types)
+            raise InvalidInputError(f"{key}: found {found_in(value)}, expected {expected}")
 
 
 def found_in(value: object) -> str:
