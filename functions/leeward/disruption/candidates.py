@@ -172,12 +172,14 @@ def _why_unmovable(pods: Iterable[PodSpec]) -> str:
 
 
 def _why_refused(pod: Pod, drain: DrainPolicy) -> str:
-    """Return why a drain would refuse the pod, empty if it would not; `safe-to-evict: "true"` overrides the policy."""
+    """Return why a drain would refuse the pod, empty if it would not; `safe-to-evict: "true"` overrides the policy,
+    `safe-to-evict-local-volumes` its localData.
+    """
     if pod.safe_to_evict:
         return ""
     if not drain.evict_unmanaged and pod.owner is None:
         return f"pod {pod.key} has no controller: nothing would start it again (drain.unmanagedPods)"
-    if not drain.delete_local_data and pod.empty_dir:
+    if not drain.delete_local_data and pod.empty_dir and not pod.disposable:
         return f"pod {pod.key} keeps data in an emptyDir (drain.localData)"
     return ""
 

@@ -17,6 +17,7 @@ DO_NOT_DISRUPT = ("leeward.dev/do-not-disrupt", "karpenter.sh/do-not-disrupt")
 DO_NOT_EVICT = "karpenter.sh/do-not-evict"  # Karpenter's older key, without durations
 DO_NOT_CONSOLIDATE = "karpenter.sh/do-not-consolidate"
 TRUE, FALSE = "true", "false"
+NOT_SAFE = (FALSE, "on-completion")  # of safe-to-evict; the second: until the pod has ended
 _KEPT = {
     DO_NOT_CONSOLIDATE: "the node opts out of consolidation",
     SCALE_DOWN_DISABLED: "the node opts out of scale-down",
@@ -47,8 +48,9 @@ def pod_opt_outs(pod: Pod, now: datetime) -> tuple[OptOut, ...]:
     opt_outs = [one for key in DO_NOT_DISRUPT if (one := _do_not_disrupt(key, pod, now))]
     if pod.annotations.get(DO_NOT_EVICT) == TRUE:
         opt_outs.append(OptOut(key=DO_NOT_EVICT, value=TRUE))
-    if pod.annotations.get(SAFE_TO_EVICT) == FALSE and not (pod.of_daemon_set or pod.mirror):
-        opt_outs.append(OptOut(key=SAFE_TO_EVICT, value=FALSE))
+    safe = pod.annotations.get(SAFE_TO_EVICT)
+    if safe in NOT_SAFE and not (pod.of_daemon_set or pod.mirror):
+        opt_outs.append(OptOut(key=SAFE_TO_EVICT, value=safe))
     window = pod.annotations.get(DISRUPTION_WINDOW)
     if window is not None and not pod_window.is_open(window, now):
         until = pod_window.opens(window, now)

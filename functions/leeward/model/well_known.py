@@ -16,6 +16,7 @@ OF_DISRUPTION = "disruption:"  # its group, or a disruption run by this and its 
 OF_PRESCALE = "prescale:"  # or capacity ahead for a shifted zone, by this and the zone
 SCALE_DOWN_DISABLED = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
 SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
+SAFE_LOCAL_VOLUMES = "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes"  # names, by commas
 EXCLUDE_LABEL = "node.kubernetes.io/exclude-from-external-load-balancers"
 EMPTY_SINCE = "leeward.dev/empty-since"  # RFC 3339: when the node was first observed without workload pods
 EXPIRED = "leeward.dev/expired"  # "true": older than its policy allows

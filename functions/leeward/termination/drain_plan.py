@@ -237,7 +237,7 @@ def _refused(pod: Pod, daemon_sets: frozenset[str], policy: DrainPolicy, options
         reason = f"{owner}: nothing would start it again"
         return RefusedPod(pod=pod, protection=Protection.UNMANAGED, reason=reason)
     delete_local = policy.delete_local_data if options.delete_local_data is None else options.delete_local_data
-    if pod.empty_dir and not delete_local:
+    if pod.empty_dir and not delete_local and not (options.voluntary and pod.disposable):
         reason = "it keeps data in an emptyDir, which would be lost"
         return RefusedPod(pod=pod, protection=Protection.LOCAL_DATA, reason=reason)
     return None

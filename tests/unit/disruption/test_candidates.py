@@ -105,6 +105,7 @@ def test_a_policy_can_keep_a_whole_group():
         ({"leeward.dev/do-not-disrupt": "2h"}, "ReplicaSet", True),
         ({"karpenter.sh/do-not-disrupt": "soon"}, "ReplicaSet", False),
         ({"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}, "ReplicaSet", True),
+        ({"cluster-autoscaler.kubernetes.io/safe-to-evict": "on-completion"}, "ReplicaSet", True),
         ({"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}, "DaemonSet", False),
         ({"cluster-autoscaler.kubernetes.io/safe-to-evict": "true"}, "ReplicaSet", False),
     ],

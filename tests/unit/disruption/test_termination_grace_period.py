@@ -71,3 +71,11 @@ def test_safe_to_evict_lifts_the_refusal_of_unmanaged_pods_and_local_data(drain,
     assert methods(a_fleet(policy).node("n1").pod("a", "n1", cpu="100m", **pod)) == set()
     safe = a_fleet(policy).node("n1").pod("a", "n1", cpu="100m", annotations=SAFE, **pod)
     assert methods(safe) >= {"expiration"}
+
+
+@pytest.mark.parametrize(("named", "lifted"), [("tmp", True), ("cache, tmp", True), ("cache", False), ("", False)])
+def test_an_emptydir_that_the_pod_names_as_safe_keeps_no_node(named, lifted):
+    annotations = {"cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes": named}
+    pod = {"volumes": [{"name": "tmp", "emptyDir": {}}], "annotations": annotations}
+    fleet = a_fleet(a_policy_of(delete_local_data=False)).node("n1").pod("a", "n1", cpu="100m", **pod)
+    assert ("expiration" in methods(fleet)) is lifted

@@ -212,6 +212,13 @@ def test_waves_count_from_zero_without_gaps(fleet):
     assert waves == set(range(len(waves)))
 
 
+def test_local_volumes_that_the_pod_names_as_safe_leave_for_voluntary_disruption_alone():
+    pod = a_pod("tmp", empty_dir=True, disposable=True)
+    careful = DrainPolicy(delete_local_data=False)
+    assert names(plan(pod, policy=careful, options=DrainOptions(voluntary=True)).evict) == ["tmp"]
+    assert names(plan(pod, policy=careful).refuse) == ["tmp"]
+
+
 def test_safe_to_evict_lifts_what_the_policy_refuses_for_voluntary_disruption_alone():
     careful = DrainPolicy(evict_unmanaged=False, delete_local_data=False)
     safe = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "true"}

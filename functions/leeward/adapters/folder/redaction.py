@@ -15,12 +15,12 @@ from typing import Any
 from leeward.adapters.folder.schema import definition
 from leeward.disruption.do_not_disrupt import DO_NOT_DISRUPT, DO_NOT_EVICT
 from leeward.model.launch import USER_DATA_LEFT_OUT
-from leeward.model.well_known import DISRUPTION_WINDOW, MIRROR_POD, POD_DELETION_COST, SAFE_TO_EVICT
+from leeward.model.well_known import DISRUPTION_WINDOW, MIRROR_POD, POD_DELETION_COST, SAFE_LOCAL_VOLUMES, SAFE_TO_EVICT
 from leeward.placement.cni import CONTAINER, DAEMON_SET, VARIABLES
 
 APPLIED = "kubectl.kubernetes.io/last-applied-configuration"  # the whole object once more, with all that is dropped
 READ_OF_PODS = frozenset(
-    {*DO_NOT_DISRUPT, DO_NOT_EVICT, DISRUPTION_WINDOW, SAFE_TO_EVICT, POD_DELETION_COST, MIRROR_POD}
+    {*DO_NOT_DISRUPT, DO_NOT_EVICT, DISRUPTION_WINDOW, SAFE_TO_EVICT, SAFE_LOCAL_VOLUMES, POD_DELETION_COST, MIRROR_POD}
 )
 LABELLED = frozenset({"nodes", "pods", "pvs", "namespaces"})  # files of objects whose labels are read
 Reduce = Callable[[Any], Any]
