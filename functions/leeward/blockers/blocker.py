@@ -20,6 +20,7 @@ class Kind(StrEnum):
 
     PDB_NONE_NOW = "pdb-none-now"
     PDB_NEVER = "pdb-never"
+    PDB_SYNC_FAILED = "pdb-sync-failed"
     PDB_SEVERAL = "pdb-several"
     PDB_FAILING_POD = "pdb-failing-pod"
     WEBHOOK = "webhook"

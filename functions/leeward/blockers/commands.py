@@ -14,11 +14,21 @@ def delete(pod: Pod) -> str:
 
 
 def loosen(budget: PodDisruptionBudget) -> str:
-    """Return the command that lets one pod of the budget be evicted at a time."""
-    bound = '{"spec":{"maxUnavailable":1}}'
-    if budget.max_unavailable is None:
-        bound = '{"spec":{"minAvailable":null,"maxUnavailable":1}}'
-    return _patch(budget, bound)
+    """Return the command after which the disruption controller allows one eviction, with the pods that are healthy
+    now: policy/v1 allows as many as are healthy beyond what the budget wants healthy.
+    """
+    if budget.min_available is not None and not budget.never_allows and budget.current_healthy > 0:
+        return _patch(budget, f'{{"spec":{{"minAvailable":{budget.current_healthy - 1}}}}}')
+    unavailable = max(budget.expected_pods - budget.current_healthy, 0) + 1
+    if isinstance(budget.max_unavailable, int):  # the same, also where the status lacks the number of expected pods
+        unavailable = budget.max_unavailable + max(budget.desired_healthy - budget.current_healthy, 0) + 1
+    others = '"minAvailable":null,' if budget.max_unavailable is None else ""
+    return _patch(budget, f'{{"spec":{{{others}"maxUnavailable":{unavailable}}}}}')
+
+
+def count_pods(budget: PodDisruptionBudget) -> str:
+    """Return the command that gives the budget a bound which needs no scale of the pods' owner (policy/v1)."""
+    return _patch(budget, '{"spec":{"maxUnavailable":null,"minAvailable":1}}')
 
 
 def let_failing_go(budget: PodDisruptionBudget) -> str:

@@ -13,6 +13,7 @@ from leeward.disruption.do_not_disrupt import OptOut, pod_opt_outs
 from leeward.disruption.pod_window import EXPECTED
 from leeward.model import well_known
 from leeward.model.pod import Pod
+from leeward.model.visible import visible
 from leeward.termination.drain_plan import (
     STUCK_AFTER,
     DrainPlan,
@@ -30,6 +31,7 @@ OPT_OUTS = {
 KINDS = {
     Forbids.NONE_NOW: Kind.PDB_NONE_NOW,
     Forbids.NEVER: Kind.PDB_NEVER,
+    Forbids.SYNC_FAILED: Kind.PDB_SYNC_FAILED,
     Forbids.SEVERAL: Kind.PDB_SEVERAL,
     Forbids.FAILING_POD: Kind.PDB_FAILING_POD,
 }
@@ -198,6 +200,11 @@ def _fix_for(pod: Pod, refusal: Refusal) -> str:
                 f"pdb {budget.key} says {bound(budget)}{_expected(refusal)}, so it never allows any eviction: "
                 f"{commands.loosen(budget)}{grow}"
             )
+        case Forbids.SYNC_FAILED:
+            return (
+                f"the disruption controller cannot compute pdb {budget.key} ({visible(budget.sync_failed)}), so it "
+                f"allows none whatever its pods do: {commands.count_pods(budget)}, with the number of pods that have to stay"
+            )
         case Forbids.FAILING_POD:
             return (
                 f"the pod is not ready and pdb {budget.key} lets failing pods go only while the others suffice "
@@ -207,7 +214,8 @@ def _fix_for(pod: Pod, refusal: Refusal) -> str:
             return (
                 f"pdb {budget.key} allows no disruption now ({healthy}): it passes when more of its pods are ready "
                 f"(kubectl get pods -n {budget.namespace} shows which are not); else add a replica to "
-                f"{resource_of(pod)} or {commands.loosen(budget)}"
+                f"{resource_of(pod)} or, as the last resort, {commands.loosen(budget)} until the pod has left "
+                f"({bound(budget)} now)"
             )
         case never:
             assert_never(never)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from leeward.model.pod import Pod, PodDisruptionBudget, scaled
+from leeward.model.visible import visible
 
 PENDING = "Pending"
 
@@ -17,6 +18,7 @@ class Forbids(StrEnum):
     NONE_NOW = "none-now"
     NEVER = "never"  # maxUnavailable 0, or minAvailable as large as the workload
     SEVERAL = "several"  # the API cannot serve a pod that several budgets select
+    SYNC_FAILED = "sync-failed"  # the disruption controller cannot compute it: its status allows none
     FAILING_POD = "failing-pod"  # the pod is unready, and only budgets with enough healthy pods allow its eviction
 
 
@@ -43,8 +45,12 @@ class Refusal:
                 return f"{names} (several select it, which the Eviction API never allows)"
             case Forbids.NEVER:
                 return f"{names} ({bound(budget)}: it never allows any)"
+            case Forbids.SYNC_FAILED:
+                return f"{names} (cannot be computed: {visible(budget.sync_failed)})"
             case Forbids.FAILING_POD:
                 return f"{names} (the pod is not ready, {healthy})"
+            case Forbids.NONE_NOW if not budget.processed:
+                return f"{names} (its change is not processed yet)"
             case Forbids.NONE_NOW:
                 return f"{names} (allows 0 now, {healthy})" if budget.desired_healthy else names
 
@@ -124,10 +130,13 @@ def evicts_unready(budget: PodDisruptionBudget) -> bool:
 
 
 def _why(budget: PodDisruptionBudget, pod: Pod) -> Forbids:
+    if budget.sync_failed:
+        return Forbids.SYNC_FAILED
     if not pod.ready:
         return Forbids.FAILING_POD
     return Forbids.NEVER if budget.never_allows else Forbids.NONE_NOW
 
 
 def _forbids(budget: PodDisruptionBudget, pod: Pod) -> bool:
-    return budget.disruptions_allowed <= 0 and (pod.ready or not evicts_unready(budget))
+    none = budget.disruptions_allowed <= 0 or not budget.processed
+    return none and (pod.ready or not evicts_unready(budget))

@@ -60,7 +60,7 @@ def never_evicted(pods: Iterable[Pod], policy: DrainPolicy, index: PdbIndex) -> 
     found: list[StuckPod] = []
     for pod in sorted(leaving_pods(tuple(pods)), key=lambda pod: pod.key):
         refused = refusal(pod, index.selecting(pod)) if pod.evictable else None
-        if refused is not None and refused.why in {Forbids.NEVER, Forbids.SEVERAL}:
+        if refused is not None and refused.why in {Forbids.NEVER, Forbids.SYNC_FAILED, Forbids.SEVERAL}:
             found.append(StuckPod(pod=pod.key, reason=refused.sentence))
     return tuple(found)
 

@@ -63,6 +63,7 @@ class Pod:
     ready: bool = False
     tolerations: tuple[Toleration, ...] = ()
     empty_dir: bool = False
+    disposable: bool = False  # Cluster Autoscaler's annotation names all its emptyDir volumes
     claims: tuple[str, ...] = ()  # names of PersistentVolumeClaims, those of ephemeral volumes too
     finalizers: tuple[str, ...] = ()
     deletion: datetime | None = None  # when its grace ends, None while it is not being deleted
@@ -77,6 +78,7 @@ class Pod:
         """Parse a Pod of the API or of `kubectl get -o json`. Raises InvalidInputError for one without a name."""
         meta, spec, status = metadata_of(raw, "pod"), mapping(raw.get("spec")), mapping(raw.get("status"))
         conditions, volumes = mappings(status.get("conditions")), mappings(spec.get("volumes"))
+        annotations, local = texts(meta.get("annotations")), {text(v.get("name")) for v in volumes if "emptyDir" in v}
         return cls(
             namespace=text(meta.get("namespace"), "default"),
             name=meta["name"],
@@ -84,13 +86,14 @@ class Pod:
             node=text(spec.get("nodeName")),
             phase=text(status.get("phase"), "Pending"),
             labels=texts(meta.get("labels")),
-            annotations=texts(meta.get("annotations")),
+            annotations=annotations,
             owner=controller_of(mappings(meta.get("ownerReferences"))),
             priority_class=text(spec.get("priorityClassName")),
             grace_seconds=_bounded(number(spec.get("terminationGracePeriodSeconds"), DEFAULT_GRACE_SECONDS)),
             ready=any(one.get("type") == "Ready" and one.get("status") == "True" for one in conditions),
             tolerations=tuple(toleration(one) for one in _asked_for(mappings(spec.get("tolerations")))),
-            empty_dir=any("emptyDir" in volume for volume in volumes),
+            empty_dir=bool(local),
+            disposable=bool(local) and local <= _listed(annotations.get(well_known.SAFE_LOCAL_VOLUMES, "")),
             claims=tuple(_claims(meta["name"], volumes)),
             finalizers=listed(meta.get("finalizers")),
             deletion=instant(meta.get("deletionTimestamp")),
@@ -141,6 +144,10 @@ class Pod:
         return any(toleration.tolerates(key, value, effect) for toleration in self.tolerations)
 
 
+def _listed(names: str) -> frozenset[str]:
+    return frozenset(name.strip() for name in names.split(","))
+
+
 def _bounded(grace: int) -> int:
     """Return a grace period that can be computed with; a negative one is 1 s, as the kubelet takes it."""
     return 1 if grace < 0 else min(grace, LONGEST_GRACE_SECONDS)
@@ -170,6 +177,8 @@ class PodDisruptionBudget:
     max_unavailable: int | str | None = None
     min_available: int | str | None = None
     expected_pods: int = 0
+    sync_failed: str = ""  # why the disruption controller cannot compute it, in the controller's words
+    processed: bool = True  # False: the status is of an earlier generation, which the Eviction API refuses
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
@@ -189,6 +198,8 @@ class PodDisruptionBudget:
             max_unavailable=_bound(spec.get("maxUnavailable")),
             min_available=_bound(spec.get("minAvailable")),
             expected_pods=number(status.get("expectedPods")),
+            sync_failed=_sync_failed(status),
+            processed=number(status.get("observedGeneration")) >= number(meta.get("generation")) or not status,
         )
 
     @property
@@ -214,6 +225,12 @@ class PodDisruptionBudget:
             and pod.namespace == self.namespace
             and matches_selector(self.selector, pod.labels)
         )
+
+
+def _sync_failed(status: Mapping[str, Any]) -> str:
+    """Return the message of the condition DisruptionAllowed with the reason SyncFailed (policy/v1), empty without."""
+    failed = (one for one in mappings(status.get("conditions")) if one.get("reason") == "SyncFailed")
+    return next((text(one.get("message")) or "SyncFailed" for one in failed), "")
 
 
 def matches_selector(selector: Mapping[str, Any], labels: Mapping[str, str]) -> bool:

@@ -54,6 +54,7 @@ _HOLDS_DRAINS = frozenset(
     {
         Kind.PDB_NONE_NOW,
         Kind.PDB_NEVER,
+        Kind.PDB_SYNC_FAILED,
         Kind.PDB_SEVERAL,
         Kind.PDB_FAILING_POD,
         Kind.UNMANAGED_POD,

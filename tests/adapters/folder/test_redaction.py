@@ -80,6 +80,7 @@ PLACES = {
     "pdbs": {
         *selector("spec.selector"),
         *("spec.unhealthyPodEvictionPolicy", "spec.maxUnavailable", "spec.minAvailable"),
+        *("status.conditions[].reason", "status.conditions[].message"),
     },
     "daemonsets": {
         *("spec.template.metadata.labels.*", "spec.template.spec.containers[].name"),
@@ -169,6 +170,7 @@ def test_every_annotation_that_decisions_read_of_a_pod_is_known():
         "karpenter.sh/do-not-disrupt",
         "karpenter.sh/do-not-evict",
         "cluster-autoscaler.kubernetes.io/safe-to-evict",
+        "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes",
         "controller.kubernetes.io/pod-deletion-cost",
         "kubernetes.io/config.mirror",
     }

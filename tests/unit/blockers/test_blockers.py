@@ -483,3 +483,29 @@ class TestWhatADrainHasRunInto:
         assert [one.kind for one in found(a_pod(), leaving, budgets=[a_budget()], blocked_by=lines)] == [
             Kind.PDB_NONE_NOW
         ]
+
+
+FAILED = {
+    "metadata": {"namespace": "shop", "name": "web", "generation": 1},
+    "spec": {"maxUnavailable": 1, "selector": {"matchLabels": {"app": "web"}}},
+    "status": {
+        "observedGeneration": 1,
+        "disruptionsAllowed": 0,
+        "conditions": [{"type": "DisruptionAllowed", "status": "False", "reason": "SyncFailed", "message": "no scale"}],
+    },
+}
+
+
+def test_a_budget_that_cannot_be_computed_is_said_to_be_so_and_gets_a_bound_that_can():
+    (blocker,) = found(a_pod(), budgets=[PodDisruptionBudget.from_json(FAILED)])
+    assert (blocker.kind, "no scale" in blocker.fix) == (Kind.PDB_SYNC_FAILED, True)
+    assert '{"spec":{"maxUnavailable":null,"minAvailable":1}}' in blocker.fix
+
+
+@pytest.mark.parametrize(("observed", "blocks"), [(1, True), (2, False), (3, False)])
+def test_a_status_of_an_earlier_generation_allows_nothing(observed, blocks):
+    raw = FAILED | {
+        "metadata": FAILED["metadata"] | {"generation": 2},
+        "status": {"observedGeneration": observed, "disruptionsAllowed": 1, "currentHealthy": 3, "desiredHealthy": 2},
+    }
+    assert bool(found(a_pod(), budgets=[PodDisruptionBudget.from_json(raw)])) is blocks

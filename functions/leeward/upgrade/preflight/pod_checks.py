@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from leeward.budgets.pdb import evicts_unready, refusal_beside_second, why_never
 from leeward.model.pod import DRAIN_TAINTS, Pod, PodDisruptionBudget
+from leeward.model.visible import visible
 from leeward.upgrade.preflight.findings import Code, Finding, Severity, blocker, warning
 from leeward.upgrade.preflight.model import Preflight
 from leeward.upgrade.waves.model import workload_of
@@ -25,11 +26,13 @@ def check_budgets(preflight: Preflight) -> Iterator[Finding]:
         budget, pods = holding[name]
         never = why_never(budget, budget.expected_pods or selected[name])
         failing = [pod for pod in pods if not pod.ready and pod.phase == "Running"]
-        if never:
+        if budget.sync_failed:
+            yield _sync_failed(budget, name, severity)
+        elif never:
             yield _never(budget, name, never, severity)
         elif budget.disruptions_allowed <= 0 and failing and not evicts_unready(budget):
             yield _on_failing(budget, name, failing, severity)
-        elif budget.disruptions_allowed <= 0:
+        elif budget.disruptions_allowed <= 0 or not budget.processed:
             yield _none_now(budget, name, pods)
     for names, pods in sorted(several.items()):
         yield _several(names, pods, severity)
@@ -70,6 +73,16 @@ def _never(budget: PodDisruptionBudget, name: str, why: str, severity: Severity)
         message=f"{why}: it never allows a disruption, its pods never leave an old node",
         fix=f"kubectl -n {budget.namespace} edit pdb {budget.name}: maxUnavailable 1, or one replica more than "
         "minAvailable",
+    )
+
+
+def _sync_failed(budget: PodDisruptionBudget, name: str, severity: Severity) -> Finding:
+    return Finding(
+        code=Code.PDB_NEVER_ALLOWS,
+        severity=severity,
+        object=f"pdb {name}",
+        message=f"the disruption controller cannot compute it ({visible(budget.sync_failed)}): it allows no disruption",
+        fix=f"kubectl -n {budget.namespace} edit pdb {budget.name}: minAvailable as a number in place of its bound",
     )
 
 
