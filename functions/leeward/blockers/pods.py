@@ -203,7 +203,7 @@ def _fix_for(pod: Pod, refusal: Refusal) -> str:
         case Forbids.SYNC_FAILED:
             return (
                 f"the disruption controller cannot compute pdb {budget.key} ({visible(budget.sync_failed)}), so it "
-                f"allows none whatever its pods do: {commands.count_pods(budget)}, with the number of pods that have to stay"
+                f"allows none whatever its pods do: {commands.count_pods(budget)}, with as many pods as have to stay"
             )
         case Forbids.FAILING_POD:
             return (
