@@ -12,7 +12,6 @@ from leeward.model.termination import Status, TerminationRecord
 from leeward.notifications.events import events_of_change
 from leeward.policy.document import ClusterPolicies, ClusterSettings, DrainPolicy, NodePolicy, Selector
 from simulation import fleets
-from simulation.aws import events
 from simulation.fault_rates import Faults
 from simulation.invocations import Ended
 from simulation.world import WARM_UP, World
@@ -51,8 +50,7 @@ def terminated(grace: int, handler_ms: Mapping[str, float]) -> Bill:
         count.changes.clear()
         before, messages = world.system.machine.transitions, world.queue.handled
         victim = next(iter(world.fleet.groups[GROUP].members.values()))
-        now = world.timeline.instant()
-        world.bus.emit(events.maintenance(world.fleet.emit_id(), victim.id, now, now + timedelta(hours=12)))
+        world.fleet.notices.maintenance(victim, world.timeline.now() + 12 * 3600)
 
         def look() -> None:
             record = world.claims.records.get(victim.id)

@@ -1,12 +1,14 @@
 """Every kind of deployment, synthesized once for a run: what has to hold for each template is tested on all of them."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
+
+import pytest
 
 from tests.infra.accounts import SETTINGS as MEMBERS
 from tests.infra.cloudformation import resolved
@@ -49,6 +51,15 @@ SETTINGS: Mapping[str, dict[str, Any]] = {
 
 DEFAULT, WEBHOOK, PACKAGE = "default", "webhook", "package"
 VARIANTS = (DEFAULT, *SETTINGS, WEBHOOK, *(f"{PACKAGE}: {case}" for case in package.SAME))
+SHORT = frozenset({DEFAULT, "all and a key", "members", WEBHOOK, PACKAGE, f"{PACKAGE}: {[*package.SAME][-1]}"})
+"""Between them these hold each kind of resource; the others are for the long forms."""
+
+
+def each(names: Iterable[str], short: frozenset[str] = SHORT) -> list[Any]:
+    """The names as parameters of a test, those that are not `short` for the long forms."""
+    return [pytest.param(name, marks=() if name in short else pytest.mark.long) for name in names]
+
+
 REGIONS = {"China": "cn-north-1", "GovCloud": "us-gov-west-1"}
 
 

@@ -11,7 +11,7 @@ from datetime import timedelta
 from leeward.interruption.decision import RecordOutcome
 from leeward.interruption.world import Place
 from leeward.model.instance import ALIVE, ENDED, CapacityType
-from leeward.model.lifecycle import ENDING, IN_POOL, IN_WORK, role_of
+from leeward.model.lifecycle import ENDING, IN_POOL, IN_WORK, ROOT_IN_WORK, role_of
 from leeward.model.message import (
     CapacityBlockExpiration,
     CapacityReservationInterruption,
@@ -24,7 +24,6 @@ from leeward.model.message import (
     StateChange,
 )
 
-ROOT_DONE = ("ReplacingRootVolume:Proceed", "RootVolumeReplaced")  # every hook has been answered
 AGREES_WITHIN = timedelta(seconds=20)  # of delivery: the answers of EC2 and Auto Scaling lag behind their messages
 
 
@@ -117,7 +116,7 @@ def _not_held(message: LifecycleTermination | RootVolumeReplacement, place: Plac
             return None
         why = f"{place.id}: {place.group_name} does not list the instance"
         return Contradiction(why=why, outcome=RecordOutcome.DONE, answers_hook=True)
-    if role_of(place.lifecycle) in ENDING | IN_WORK | IN_POOL and place.lifecycle not in ROOT_DONE:
+    if role_of(place.lifecycle) in ENDING | IN_WORK | IN_POOL and place.lifecycle not in ROOT_IN_WORK:
         return None
     name = message.hook.hook
     why = f"{place.id}: hook {name} no longer waits, {place.group_name} lists the instance as {place.lifecycle}"

@@ -17,6 +17,7 @@ TERMINATE_PROCEED = "Terminating:Proceed"
 RETAINED = "Terminating:Retained"  # its terminate hook was abandoned: it runs on until a request ends it
 LAUNCH_WAIT = "Pending:Wait"
 REPLACE_WAIT = "ReplacingRootVolume:Wait"  # a terminate hook holds it; then it is rebooted with another root volume
+ROOT_IN_WORK = ("ReplacingRootVolume:Proceed", "RootVolumeReplaced")  # after that: every hook has been answered
 POOLED_AND_RUNNING = "Warmed:Running"
 
 

@@ -51,6 +51,7 @@ RARELY = {
     ("reconciler", "autoscaling:UpdateAutoScalingGroup"): "an upgrade that was stopped while MaxSize was raised",
     ("drain", "autoscaling:UpdateAutoScalingGroup"): "a replacement in a group at MaxSize",
     ("drain", "dynamodb:PutItem"): "a replacement in a group at MaxSize",
+    ("drain", "autoscaling:CompleteLifecycleAction"): "a group that replaces root volumes; in the other room",
     ("drain", "ec2:RebootInstances"): "a node whose policy reboots; in the other room",
     ("drain", "ec2:DescribeInstanceStatus"): "the circuit breaker before a reboot; in the other room",
     ("terminate", "autoscaling:UpdateAutoScalingGroup"): "a replacement in a group that was at MaxSize",

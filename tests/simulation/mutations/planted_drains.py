@@ -204,8 +204,8 @@ OF_DRAINS = (
         edits=(
             edit(
                 "leeward.budgets.counts._passing",
-                "lifecycle.startswith(NOT_IN_SERVICE)",
-                'lifecycle.startswith(("Pending", "Terminated"))',
+                "role_of(lifecycle) in NOT_IN_SERVICE",
+                "role_of(lifecycle) in NOT_IN_SERVICE - {LifecycleRole.STANDBY}",
             ),
         ),
         tests=("tests/unit/budgets/test_counts.py",),

@@ -16,7 +16,7 @@ OF_PERIODS = (
     Planted(
         name="an instance that returns to its warm pool twice is adopted once",
         story="names the cause of a hook without a holder by the hook and the instance alone",
-        edits=(edit("leeward.reconcile.hooks._cause", "#{instance}#{attempt}", "#{instance}"),),
+        edits=(edit("leeward.reconcile.hooks._cause", "#{member.id}#{attempt}", "#{member.id}"),),
         tests=("tests/unit/reconcile/test_reconciler.py",),
     ),
     Planted(
@@ -28,7 +28,13 @@ OF_PERIODS = (
     Planted(
         name="a late hook message drains an instance in service",
         story="believes every lifecycle action",
-        edits=(edit("leeward.interruption.cross_check._waits_no_longer", "place.lifecycle is None or", "True or"),),
+        edits=(
+            edit(
+                "leeward.interruption.cross_check._not_held",
+                "role_of(place.lifecycle) in ENDING | IN_WORK",
+                "True or IN_WORK",
+            ),
+        ),
         tests=("tests/handlers/interruption/test_cross_check.py",),
     ),
     Planted(
@@ -260,7 +266,7 @@ OF_STEPS = (
         edits=(
             edit(
                 "leeward.reconcile.launches._may_boot",
-                "now + waits < instance.launched + BOOTS_WITHIN + LOST_PASSES",
+                "now + waits < boots_by + LOST_PASSES",
                 "True",
             ),
         ),
@@ -269,7 +275,7 @@ OF_STEPS = (
     Planted(
         name="a launch hook ends before fifteen minutes where two passes fail",
         story="heartbeats no further than the time that a boot may take",
-        edits=(edit("leeward.reconcile.launches._may_boot", "BOOTS_WITHIN + LOST_PASSES", "BOOTS_WITHIN"),),
+        edits=(edit("leeward.reconcile.launches._may_boot", "boots_by + LOST_PASSES", "boots_by"),),
         tests=("tests/unit/reconcile/test_reconciler.py",),
     ),
     Planted(

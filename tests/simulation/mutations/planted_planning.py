@@ -242,11 +242,7 @@ OF_PLANNING = (
     Planted(
         name="safe-to-evict false does not keep a node from disruption",
         story="knows do-not-disrupt and no annotation of Cluster Autoscaler",
-        edits=(
-            edit(
-                "leeward.disruption.do_not_disrupt.pod_opt_outs", "pod.annotations.get(SAFE_TO_EVICT) == FALSE", "False"
-            ),
-        ),
+        edits=(edit("leeward.disruption.do_not_disrupt.pod_opt_outs", "safe in NOT_SAFE", "False"),),
         tests=("tests/unit/disruption/test_candidates.py",),
     ),
 )

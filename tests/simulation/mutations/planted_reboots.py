@@ -53,7 +53,7 @@ OF_REBOOTS = (
         name="a killed step reboots again",
         story="records the reboot after the request",
         edits=(
-            edit(f"{STEP}.reboot_or_wait", "record.rebooting is not None", "node.boot != record.boot"),
+            edit(f"{STEP}._with_node", "record.rebooting is not None", "node.boot != record.boot"),
             edit(f"{STEP}._reason_not_to_reboot", "if node.boot in record.reboots:", "if False:"),
             edit(
                 f"{STEP}._request",

@@ -189,7 +189,7 @@ OF_UPGRADE_EDGES = (
     Planted(
         name="an upgrade terminates instances in Standby",
         story="takes whatever is not leaving for a member",
-        edits=(edit(f"{UPGRADE}.members._absence", 'lifecycle in {"Standby", "EnteringStandby"}', "False"),),
+        edits=(edit(f"{UPGRADE}.members._absence", "role in _ABSENT", "role is LifecycleRole.UNKNOWN"),),
         tests=("tests/unit/upgrade/test_left_out.py",),
     ),
     Planted(

@@ -86,7 +86,7 @@ def test_a_thing_that_cannot_be_removed_stays_in_the_journal_and_keeps_no_other(
     assert (str(left.made), left.reason) == ("queue test-0abc12-tap", "AWS says no")
     assert world.there == world.refused
     assert any("LEFT: queue test-0abc12-tap: AWS says no" in line and "aws sqs delete-queue" in line for line in said)
-    assert any("--remove 0abc12" in line for line in said)
+    assert any("REMOVE=0abc12" in line for line in said)
     world.refused = set()
     assert remove_all(Journal.load("0abc12"), world, said.append) == []
     assert world.there == set()
@@ -125,7 +125,7 @@ def test_one_ctrl_c_during_the_removal_is_answered_and_a_second_one_says_what_is
         remove_all(journal, world, said.append)
     left = [line for line in said if line.startswith("LEFT")]
     assert len(left) == len(Journal.load("0abc12").left) == 3
-    assert any("--remove 0abc12" in line for line in said)
+    assert any("REMOVE=0abc12" in line for line in said)
     assert signal.getsignal(signal.SIGINT) is before
 
 

@@ -41,7 +41,7 @@ def story(stack, crew):
         stack.client("lambda").invoke(FunctionName=f"leeward-{name}", Payload=json.dumps(event))
     start(stack, "node-group-upgrade", {"group": team.group, "action": "pause"})
     start(stack, "disruption", {"cluster": stack.cluster})
-    start(stack, "node-termination", {"instance": INVALID, "attempt": "first"})
+    start(stack, "node-termination", {"instance": INVALID})
     team.closed(team.instances[0])
     team.until(lambda: not any(run["status"] == "RUNNING" for run in executions(stack)), "every execution ended")
     team.until(lambda: "Node Termination Finished" in messages(stack, "notifications"), "the end reported")
