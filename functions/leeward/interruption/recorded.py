@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from leeward.model import well_known
+from leeward.model.deadlines import ABRUPT
 from leeward.model.group import LifecycleHook
 from leeward.model.instance import ENDED, Instance
 from leeward.model.message import InterruptionMessage, Kind, LifecycleTermination, StateChange
 from leeward.model.seen import SeenGroup
-from leeward.model.termination import Outcome, Status, TerminationRecord
+from leeward.model.termination import CauseKind, Outcome, Status, TerminationRecord
 from leeward.policy.document import NodePolicy
 from leeward.policy.selection import named_by
 from leeward.termination.freshness import group_fact, instance_fact
@@ -83,13 +84,23 @@ def _stays(record: TerminationRecord) -> bool:
     return record.keeps or record.reboot is not None
 
 
+def _ends(record: TerminationRecord) -> bool:
+    """Return whether something ends the instance, as far as the record knows: Leeward has requested it, or AWS has said
+    so. A hook that is said to hold an instance that only drains is looked for in its group.
+    """
+    announced = (*ABRUPT, CauseKind.STATE_CHANGE, CauseKind.ASG_TERMINATE)
+    return "terminating" in record.times or record.has(*announced)
+
+
 def _of_group(record: TerminationRecord, group: SeenGroup, message: InterruptionMessage) -> bool:
-    """Return whether the record knows enough of the group: for a terminate hook of it that joins an open termination,
-    and for EC2's report that it has ended the instance. Any other state may be about a warm pool.
+    """Return whether the record knows enough of the group: for a terminate hook of it that joins an open termination
+    whose instance ends, and for EC2's report that it has ended the instance. Any other state may be about a warm pool.
     """
     if isinstance(message, StateChange):
         return message.state in ENDED
     if not isinstance(message, LifecycleTermination) or message.hook.without_pods or _stays(record):
+        return False
+    if not _ends(record):
         return False
     known = any(hook.name == message.hook.hook for hook in group.hooks)
     same = group.facts is not None and group.facts.name == message.hook.group

@@ -137,6 +137,14 @@ class TestForgedHooks:
         assert outcomes(queue, event("asg_terminate_direct")) == ["retry", "done"]
         assert queue.system.claims.records[I].keeps
 
+    def test_a_drain_of_an_instance_in_service_is_joined_by_no_hook_that_nothing_waits_in(self, connect):
+        queue = connect()
+        ports = queue.system.ports
+        cause = Cause(id="r#1", kind=CauseKind.REBALANCE_RECOMMENDATION, at=queue.system.clock.now())
+        survey(ports.claims.claim(a_subject(), cause, cause.at), ports)
+        assert outcomes(queue, event("asg_terminate_direct")) == ["retry", "done"]
+        assert queue.system.claims.records[I].causes == (cause,)
+
     @pytest.mark.parametrize("state", sorted(known_states() | {"Rebooting:Wait"}))
     def test_every_lifecycle_state_has_an_outcome(self, connect, state):
         queue = connect()
