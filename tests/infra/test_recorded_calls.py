@@ -29,6 +29,7 @@ RARELY_IN_THE_TABLE = {
     ("interruption", "dynamodb:GetItem", "facts"): "a notice of a zonal shift",
     ("interruption", "dynamodb:BatchGetItem", "facts"): "a notice of a zonal shift",
     ("interruption", "dynamodb:PutItem", "facts"): "a notice of a zonal shift",
+    ("reconciler", "dynamodb:PutItem", "upgrade"): "an upgrade whose execution has ended without a Catch",
     ("reconciler", "dynamodb:PutItem", "disruption"): "a run that died while its groups were changed",
 }
 STARTS = {"executions.start": "states:StartExecution", "executions.wake": "states:SendTaskSuccess"}

@@ -51,8 +51,8 @@ SETTINGS: Mapping[str, dict[str, Any]] = {
 
 DEFAULT, WEBHOOK, PACKAGE = "default", "webhook", "package"
 VARIANTS = (DEFAULT, *SETTINGS, WEBHOOK, *(f"{PACKAGE}: {case}" for case in package.SAME))
-SHORT = frozenset({DEFAULT, "all and a key", "members", WEBHOOK, PACKAGE, f"{PACKAGE}: {[*package.SAME][-1]}"})
-"""Between them these hold each kind of resource; the others are for the long forms."""
+SHORT = frozenset({DEFAULT, "all and a key", f"{PACKAGE}: {[*package.SAME][-1]}"})
+"""Between them these hold each kind of role; the others are for the long forms."""
 
 
 def each(names: Iterable[str], short: frozenset[str] = SHORT) -> list[Any]:

@@ -131,6 +131,7 @@ def things_of(stack, run):
     return found + [one["InstanceId"] for each in reservations for one in each["Instances"]]
 
 
+@pytest.mark.long
 def test_deployed_deleted_and_deployed_again_everything_is_kept_and_nothing_stays(plain):
     code, output = finished(started(plain, "--only", "deploy"))
     assert code == 0, output
