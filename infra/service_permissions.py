@@ -42,14 +42,14 @@ def _interfaces(*actions: str) -> tuple[Permission, ...]:
 
 
 LEAVES_A_VPC = _interfaces("DeleteNetworkInterface", "DescribeNetworkInterfaces")
-"""What each function that may be in a VPC holds always: when the setting `vpc` is taken away, CloudFormation changes
-the role before the function, and Lambda removes the network interfaces minutes later. Without these rights they would
-stay, and keep the subnets and security groups from being deleted."""
+"""Rights of each function that may be in a VPC, held always: when the setting `vpc` is taken away, CloudFormation
+changes the role before the function, and Lambda removes the network interfaces minutes later. Without these rights
+they would stay, and keep the subnets and security groups from being deleted."""
 
 IN_A_VPC = _interfaces(
     "CreateNetworkInterface", "DescribeSubnets", "AssignPrivateIpAddresses", "UnassignPrivateIpAddresses"
 )
-"""What such a function holds besides where the setting is made."""
+"""Further rights of such a function where `vpc` is set."""
 
 _TRACES_AND_LOGS = (
     *(

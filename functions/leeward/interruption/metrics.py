@@ -27,7 +27,7 @@ def handled(result: BatchResult, now: datetime) -> None:
     """Log one line per record with its outcome, and count the batch.
 
     The age of the oldest failed record stands beside the counts: SQS leaves a message that was received three times out
-    of ApproximateAgeOfOldestMessage, so its own metric does not show one whose handling goes on failing.
+    of ApproximateAgeOfOldestMessage, so its own metric does not show one whose handling keeps failing.
     """
     for record in result.results:
         _log(record)
