@@ -15,8 +15,10 @@ from pathlib import Path
 from types import FrameType
 
 from local.cluster.bridge import BridgeSettings, BridgeThread, NodeBridge
+from local.cluster.https import ServerDidNotStart
 from local.cluster.instances import Ec2Instances
-from local.cluster.server import ClusterServer, ServerDidNotStart
+from local.cluster.registry import ModelNodes
+from local.cluster.server import ClusterServer
 from local.cluster.settings import ClusterSettings
 from local.cluster.sts import sts_identify
 
@@ -101,7 +103,7 @@ def _bridge(options: argparse.Namespace, server: ClusterServer) -> BridgeThread 
         poll_interval=options.poll_interval,
     )
     source = Ec2Instances(options.name, endpoint_url=options.aws_endpoint, region=options.region)
-    bridge = NodeBridge(cluster=server.model, source=source, settings=settings)
+    bridge = NodeBridge(nodes=ModelNodes(server.model), source=source, settings=settings)
     return BridgeThread(bridge, lock=server.lock, clock=time.time)
 
 

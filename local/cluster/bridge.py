@@ -2,7 +2,7 @@
 
 It emulates three components: the kubelet that registers when an instance has booted and stops reporting when it stops,
 the node lifecycle controller that notices, and the cloud node controller that deletes the Node of a terminated
-instance. It decides nothing else: the model handles pods.
+instance. It decides nothing else: pods are handled elsewhere.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from local.cluster.instances import (
     Instance,
     InstanceSource,
 )
-from local.cluster.model import Cluster
 from local.cluster.nodes import NodeSpec, boot_after
 from local.cluster.objects import Obj, condition_of, is_deleting, is_ready, name_of, uid_of
+from local.cluster.registry import NodeRegistry
 
 _log = logging.getLogger("leeward.local.cluster")
 _SILENT = ("shutting-down", "terminated", "stopping", "stopped")
@@ -68,7 +68,7 @@ class NodeBridge:
     time.
     """
 
-    cluster: Cluster
+    nodes: NodeRegistry
     source: InstanceSource
     settings: BridgeSettings = field(default_factory=BridgeSettings)
     _running_since: dict[str, float] = field(default_factory=dict)
@@ -106,7 +106,7 @@ class NodeBridge:
         if not joined.ready and now - joined.registered >= self.settings.ready_delay:
             joined.ready = True
             if self._node(joined) is not None:
-                self.cluster.set_node_ready(joined.node, "True")
+                self.nodes.set_ready(joined.node, "True")
 
     def _reboots(self, joined: _Joined, instance: Instance, now: float) -> bool:
         """Return whether the instance is rebooting. Its kubelet is silent for a while, then reports another boot id,
@@ -116,7 +116,7 @@ class NodeBridge:
         if boots != joined.boots:
             joined.boots, joined.rebooting_since = boots, now
             if self._node(joined) is not None:
-                self.cluster.set_node_ready(joined.node, "Unknown")
+                self.nodes.set_ready(joined.node, "Unknown")
         if joined.rebooting_since is None:
             return False
         if now - joined.rebooting_since < self.settings.reboot_delay or NEVER_RETURN in instance["tags"]:
@@ -126,39 +126,31 @@ class NodeBridge:
             booted = deepcopy(node)
             booted["status"]["nodeInfo"]["bootID"] = boot_after(node)
             booted["status"]["conditions"] = [one for one in node["status"]["conditions"] if _of_kubelet(one)]
-            self.cluster.update("nodes", booted, subresource="status")
-            self.cluster.set_node_ready(joined.node, "True")
+            self.nodes.write_status(booted)
+            self.nodes.set_ready(joined.node, "True")
         return False
 
     def _register(self, instance_id: str, instance: Instance, now: float) -> None:
-        present = self._registered_already(instance_id)
+        present = self.nodes.of_instance(instance_id)
         if present is None:
-            spec = node_spec(instance, name=self._free_name(instance), version=self.cluster.world.settings.version)
+            spec = node_spec(instance, name=self._free_name(instance), version=self.nodes.version)
             try:
-                present = self.cluster.add_node(spec)
+                present = self.nodes.add(spec)
             except ApiError as refusal:
                 _log.warning("instance %s cannot join: %s", instance_id, refusal)
                 return
-            if is_ready(present):
-                self.cluster.events.record_readiness(present)
         boots = instance["tags"].get(BOOTS, "")
         joined = _Joined(
             node=name_of(present), uid=uid_of(present), registered=now, ready=is_ready(present), boots=boots
         )
         self._joined[instance_id] = joined
 
-    def _registered_already(self, instance_id: str) -> Obj | None:
-        for node in self.cluster.store.each("nodes"):
-            if str(node["spec"].get("providerID", "")).endswith(f"/{instance_id}"):
-                return node
-        return None
-
     def _free_name(self, instance: Instance) -> str:
         """Return the private DNS name, unless another instance's node still has it (emulators assign addresses
         twice).
         """
         name = instance["privateDnsName"]
-        if not name or self.cluster.store.find("nodes", name) is not None:
+        if not name or self.nodes.find(name) is not None:
             return instance["instanceId"]
         return name
 
@@ -173,12 +165,12 @@ class NodeBridge:
         silence = now - joined.silent_since
         ready = condition_of(node, "Ready")
         if silence >= self.settings.notice_delay and (ready or {}).get("status") != "Unknown":
-            self.cluster.set_node_ready(joined.node, "Unknown")
+            self.nodes.set_ready(joined.node, "Unknown")
         if gone and silence >= self.settings.removal_delay and not is_deleting(node):
-            self.cluster.delete("nodes", joined.node)
+            self.nodes.delete(joined.node)
 
     def _node(self, joined: _Joined) -> Obj | None:
-        node = self.cluster.store.find("nodes", joined.node)
+        node = self.nodes.find(joined.node)
         return node if node is not None and uid_of(node) == joined.uid else None
 
 
@@ -265,11 +257,11 @@ class BridgeThread:
     def _poll(self) -> None:
         try:
             instances = self._bridge.source.list_instances()
-        except Exception as failure:  # on any error the nodes stay as they are until the source answers again
+            with self._lock:
+                self._bridge.apply(instances, self._clock())
+        except Exception as failure:  # the nodes stay as they are until source and API server answer again
             if not self._failing:
-                _log.warning("the instances cannot be listed, nodes stay as they are: %s", failure)
+                _log.warning("the nodes stay as they are: %s", failure)
             self._failing = True
-            return
-        self._failing = False
-        with self._lock:
-            self._bridge.apply(instances, self._clock())
+        else:
+            self._failing = False

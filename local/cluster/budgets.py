@@ -94,7 +94,7 @@ class Budgets:
             else:
                 self._members[budget][key] = None
             self._dirty[budget] = None
-        if old is not None and _healthy(old) and (change.type is ChangeType.DELETED or not _healthy(pod)):
+        if old is not None and is_healthy(old) and (change.type is ChangeType.DELETED or not is_healthy(pod)):
             self._note_loss(pod, keys)
 
     def _budget_changed(self, change: Change) -> None:
@@ -128,7 +128,7 @@ class Budgets:
                 _, desired = self._expectation(budget, self._pods(key))
             except NoScale:
                 continue
-            healthy = sum(map(_healthy, self._pods(key)))
+            healthy = sum(map(is_healthy, self._pods(key)))
             if healthy < desired <= healthy + 1:
                 self._world.history.add_violation(
                     pdb=path_name(budget), pod=path_name(pod), cause=cause, healthy=healthy, desired=desired
@@ -152,7 +152,7 @@ class Budgets:
             status.update(disruptionsAllowed=0, observedGeneration=generation)
             self._condition(status, allowed=False, reason="SyncFailed", message=str(failure), generation=generation)
             return status
-        healthy = sum(map(_healthy, pods))
+        healthy = sum(map(is_healthy, pods))
         allowed = max(0, healthy - desired) if expected > 0 else 0
         status.update(
             currentHealthy=healthy,
@@ -219,7 +219,8 @@ class Budgets:
         return owner["metadata"]["uid"], int(owner["spec"].get("replicas", 1))
 
 
-def _healthy(pod: Obj) -> bool:
+def is_healthy(pod: Obj) -> bool:
+    """Return whether the disruption controller counts the pod as healthy."""
     return is_ready(pod) and not is_deleting(pod)
 
 
@@ -227,7 +228,7 @@ def _counts_the_same(old: Obj, pod: Obj) -> bool:
     """Return whether the write leaves every budget's numbers unchanged: same labels, same owner, as healthy as
     before.
     """
-    return labels_of(old) == labels_of(pod) and _healthy(old) == _healthy(pod) and _owners(old) == _owners(pod)
+    return labels_of(old) == labels_of(pod) and is_healthy(old) == is_healthy(pod) and _owners(old) == _owners(pod)
 
 
 def _scale_changed(change: Change) -> bool:

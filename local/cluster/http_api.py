@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from starlette.applications import Starlette
+from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -21,9 +22,10 @@ from local.cluster import discovery, openapi
 from local.cluster.authn import EKS_PREFIX, Authenticator
 from local.cluster.errors import ApiError, forbidden, method_not_allowed
 from local.cluster.faults import Asked, Fault, Faults, Reset
-from local.cluster.local_api import PREFIX, LocalApi
+from local.cluster.local_api import LocalApi
 from local.cluster.paths import Target, is_review, target_of
 from local.cluster.rbac import Authorizer
+from local.cluster.record_api import PREFIX
 from local.cluster.reviews import review
 from local.cluster.users import User
 from local.cluster.verbs import Call, Verbs, json_response
@@ -81,7 +83,7 @@ class HttpApi:
     async def _own(self, request: Request, target: Target | None, query: Mapping[str, str]) -> Response:
         """Return the answer without faults."""
         path, method = request.url.path, request.method
-        user = await self._user(request.headers.get("authorization", ""))
+        user = impersonated(await self._user(request.headers.get("authorization", "")), request.headers)
         body = await request.body()
         if path.startswith(PREFIX):
             if not user.is_master:
@@ -148,6 +150,18 @@ class HttpApi:
         if found is None:
             return _no_such_path()
         return json_response(found)
+
+
+def impersonated(user: User, headers: Headers) -> User:
+    """Return the user that `Impersonate-User` and `Impersonate-Group` name. Only a master may impersonate here; raises
+    403 for others.
+    """
+    name = headers.get("impersonate-user")
+    if name is None:
+        return user
+    if not user.is_master:
+        raise forbidden(f'users "{name}" is forbidden: User "{user.name}" cannot impersonate resource "users"')
+    return User(name=name, groups=tuple(headers.getlist("impersonate-group")))
 
 
 def _no_such_path() -> Response:

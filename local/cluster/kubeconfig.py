@@ -18,6 +18,7 @@ class Endpoint:
     url: str
     port: int
     ca_pem: str
+    version: str  # of the control plane, such as v1.36.2
 
     @property
     def ca_data(self) -> str:
@@ -30,6 +31,7 @@ class Endpoint:
             "certificateAuthorityData": self.ca_data,
             "port": self.port,
             "name": self.name,
+            "version": self.version,
         }
 
 
@@ -48,13 +50,13 @@ def kubeconfig(endpoint: Endpoint, token: str) -> str:
     return yaml.safe_dump(document, sort_keys=False)
 
 
-def write_files(directory: Path, endpoint: Endpoint, admin_token: str) -> None:
+def write_files(directory: Path, endpoint: Endpoint, admin_token: str, *, given: str = "") -> None:
     """Write kubeconfig, ca.crt, admin-token, endpoint.json (the last one written); secrets are readable for the owner
-    only.
+    only. `given`: text of the kubeconfig of a cluster that is not ours.
     """
     directory.mkdir(parents=True, exist_ok=True)
     (directory / "ca.crt").write_text(endpoint.ca_pem)
-    for name, text in (("admin-token", admin_token), ("kubeconfig", kubeconfig(endpoint, admin_token))):
+    for name, text in (("admin-token", admin_token), ("kubeconfig", given or kubeconfig(endpoint, admin_token))):
         path = directory / name
         path.touch(mode=0o600)
         path.write_text(text)

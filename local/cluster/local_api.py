@@ -18,50 +18,41 @@ connection is closed without an answer, before or after the request has had its 
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from threading import RLock
 from typing import Any
 
 from starlette.responses import Response
 
-from local.cluster.authn import AccessEntry, Authenticator
-from local.cluster.errors import bad_request, method_not_allowed, no_such_path
+from local.cluster.errors import bad_request, no_such_path
 from local.cluster.faults import Effect, Faults
-from local.cluster.history import FactKind
 from local.cluster.lists import Pager
 from local.cluster.model import Cluster
 from local.cluster.nodes import monitored_condition
 from local.cluster.objects import set_condition
-from local.cluster.paths import truthy
 from local.cluster.rbac import Authorizer
+from local.cluster.record_api import PREFIX, Handler, Query, RecordApi, only, parsed_body
 from local.cluster.resources import BY_PLURAL
 from local.cluster.verbs import json_response
 
-PREFIX = "/_local/"
 _FAULT_KEYS = {"status", "latency", "reset", "count", "seconds", "retryAfter", "path", "verb", "resource"}
-
-_Query = Mapping[str, str]
 
 
 @dataclass(slots=True, kw_only=True)
 class LocalApi:
     cluster: Cluster
     lock: RLock
-    authenticator: Authenticator
+    records: RecordApi
     authorizer: Authorizer
     faults: Faults
     pager: Pager
 
-    def answer(self, method: str, path: str, query: _Query, raw: bytes) -> Response:
+    def answer(self, method: str, path: str, query: Query, raw: bytes) -> Response:
         """Answer a request. Raises 400, 404, 405 as ApiError."""
         rest = path.removeprefix(PREFIX).strip("/")
-        body = _json(raw)
-        handlers: dict[str, Callable[[str, _Query, Any], Any]] = {
-            "history": self._history,
-            "pdb-violations": self._violations,
-            "access-entries": self._access_entries,
+        body = parsed_body(raw)
+        handlers: dict[str, Handler] = {
+            **self.records.handlers(),
             "access-used": self._access_used,
             "faults": self._faults,
             "compact": self._compact,
@@ -77,42 +68,15 @@ class LocalApi:
                 raise no_such_path()
             return json_response(handler(method, query, body))
 
-    def _history(self, method: str, query: _Query, _body: Any) -> Any:
-        _only(method, "GET")
-        try:
-            kind = FactKind(query["kind"]) if "kind" in query else None
-        except ValueError as failure:
-            raise bad_request(f"kind: {failure}, expected one of {[kind.value for kind in FactKind]}") from failure
-        return [fact.as_json() for fact in self.cluster.history.facts(kind)]
-
-    def _violations(self, method: str, query: _Query, _body: Any) -> Any:
-        _only(method, "GET")
-        found = self.cluster.history.violations(node_loss=truthy(query.get("all")))
-        return [violation.as_json() for violation in found]
-
-    def _access_entries(self, method: str, _query: _Query, body: Any) -> Any:
-        _only(method, "GET", "PUT")
-        if method == "PUT":
-            if not isinstance(body, list):
-                raise bad_request(f"access entries: found {type(body).__name__}, expected a list")
-            try:
-                self.authenticator.entries = tuple(AccessEntry.from_json(entry) for entry in body)
-            except (KeyError, TypeError) as failure:
-                raise bad_request(f"access entries: {failure!r}, expected principalArn in each entry") from failure
-        return [
-            {"principalArn": entry.principal_arn, "kubernetesGroups": list(entry.groups), "username": entry.username}
-            for entry in self.authenticator.entries
-        ]
-
-    def _access_used(self, method: str, _query: _Query, _body: Any) -> Any:
-        _only(method, "GET")
+    def _access_used(self, method: str, _query: Query, _body: Any) -> Any:
+        only(method, "GET")
         return [
             {"user": used.user, "verb": used.verb, "apiGroup": used.group, "resource": used.resource, "count": count}
             for used, count in self.authorizer.used.items()
         ]
 
-    def _faults(self, method: str, _query: _Query, body: Any) -> Any:
-        _only(method, "GET", "POST", "DELETE")
+    def _faults(self, method: str, _query: Query, body: Any) -> Any:
+        only(method, "GET", "POST", "DELETE")
         if method == "DELETE":
             self.faults.clear()
         if method == "POST":
@@ -131,15 +95,15 @@ class LocalApi:
             return fault.as_json()
         return [fault.as_json() for fault in self.faults.all()]
 
-    def _compact(self, method: str, _query: _Query, _body: Any) -> Any:
-        _only(method, "POST")
+    def _compact(self, method: str, _query: Query, _body: Any) -> Any:
+        only(method, "POST")
         for plural in BY_PLURAL:
             self.cluster.store.forget(plural)
         self.pager.expire()
         return {}
 
-    def _start_window(self, method: str, _query: _Query, body: Any) -> Any:
-        _only(method, "PUT")
+    def _start_window(self, method: str, _query: Query, body: Any) -> Any:
+        only(method, "PUT")
         seconds = body.get("seconds") if isinstance(body, dict) else None
         if not isinstance(seconds, int | float) or seconds < 0:
             raise bad_request(f"seconds: found {seconds!r}, expected a number that is not negative")
@@ -147,14 +111,14 @@ class LocalApi:
         return {}
 
     def _node_ready(self, name: str, method: str, body: Any) -> Any:
-        _only(method, "PUT")
+        only(method, "PUT")
         status = body.get("status") if isinstance(body, dict) else None
         if status not in ("True", "False", "Unknown"):
             raise bad_request(f"status: found {status!r}, expected True, False or Unknown")
         return self.cluster.set_node_ready(name, status)
 
     def _node_condition(self, name: str, method: str, body: Any) -> Any:
-        _only(method, "PUT")
+        only(method, "PUT")
         if not isinstance(body, dict) or not all(
             isinstance(body.get(key), str) for key in ("type", "status", "reason")
         ):
@@ -165,15 +129,3 @@ class LocalApi:
         )
         set_condition(node["status"], condition)
         return self.cluster.update("nodes", node, subresource="status")
-
-
-def _only(method: str, *allowed: str) -> None:
-    if method not in allowed:
-        raise method_not_allowed()
-
-
-def _json(raw: bytes) -> Any:
-    try:
-        return json.loads(raw or b"{}")
-    except ValueError as failure:
-        raise bad_request(f"the body of the request is not JSON: {failure}") from failure

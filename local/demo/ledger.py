@@ -10,6 +10,7 @@ from boto3.dynamodb.types import TypeDeserializer
 from leeward.adapters.aws.record_items import offsets_of
 from leeward.model.surge_instance import Offset
 from leeward.model.times import parse_instant
+from local.cluster.registry import instance_of_node
 from local.demo import scenario
 from local.stack import LocalStack
 
@@ -124,9 +125,8 @@ def budget_violations(stack: LocalStack) -> Sequence[Any]:
 
 
 def nodes(stack: LocalStack) -> dict[str, Mapping[str, Any]]:
-    """Return every Node by instance id."""
-    items = stack.kubernetes("GET", "/api/v1/nodes")["items"]
-    return {node["spec"].get("providerID", "").rsplit("/", 1)[-1]: node for node in items}
+    """Return the Node of each instance by the instance's id."""
+    return {instance_of_node(node): node for node in scenario.instances_nodes(stack)}
 
 
 def first_tainted(stack: LocalStack) -> dict[str, datetime]:

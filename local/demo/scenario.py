@@ -9,6 +9,7 @@ from typing import Any
 from uuid import uuid4
 
 from local import fleet
+from local.cluster.registry import is_local
 from local.fleet import GroupPlan
 from local.stack import ROOT, LocalStack
 
@@ -60,11 +61,17 @@ def build_fleet(stack: LocalStack) -> None:
 
 def settled(stack: LocalStack) -> bool:
     """Return whether every node is Ready and every pod of the workloads runs and is Ready."""
-    nodes = stack.kubernetes("GET", "/api/v1/nodes")["items"]
+    nodes = instances_nodes(stack)
     pods = stack.kubernetes("GET", "/api/v1/namespaces/default/pods")["items"]
     ready = [node for node in nodes if is_ready(node)]
     running = [pod for pod in pods if pod["status"].get("phase") == "Running" and is_ready(pod)]
     return len(ready) == NODES and len(running) == sum(workload["spec"].get("replicas", 0) for workload in WORKLOADS)
+
+
+def instances_nodes(stack: LocalStack) -> list[Mapping[str, Any]]:
+    """Return the nodes of the local EC2's instances; a given cluster has control-plane nodes beside them."""
+    nodes = stack.kubernetes("GET", "/api/v1/nodes")["items"]
+    return [node for node in nodes if is_local(node)]
 
 
 def is_ready(obj: Mapping[str, Any]) -> bool:

@@ -50,7 +50,7 @@ def newer_image(stack: LocalStack) -> str:
 
 def joined(stack: LocalStack) -> bool:
     """Return whether every node is Ready."""
-    return sum(map(scenario.is_ready, stack.kubernetes("GET", "/api/v1/nodes")["items"])) >= NODES
+    return sum(map(scenario.is_ready, scenario.instances_nodes(stack))) >= NODES
 
 
 def settled(stack: LocalStack) -> bool:

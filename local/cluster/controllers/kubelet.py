@@ -9,6 +9,8 @@ pods neither start nor end until it returns or the node is deleted.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from local.cluster.event_recorder import EventRecorder
 from local.cluster.objects import (
     Obj,
@@ -86,19 +88,14 @@ class Kubelets:
         now = self._world.now()
         if is_deleting(pod):
             self._grace[uid_of(pod)] = int(pod["metadata"].get("deletionGracePeriodSeconds") or 0)
-            self._world.timers.at(now + self._time_to_end(pod), lambda: self._end.add(entry))
+            due = now + time_to_end(pod, self._world.settings.termination_scale)
+            self._world.timers.at(due, lambda: self._end.add(entry))
         elif phase_of(pod) == "Pending":
             delay = float(annotations_of(pod).get(START_DELAY, self._world.settings.pod_start))
             self._world.timers.at(now + delay, lambda: self._start.add(entry))
         elif phase_of(pod) == "Running" and RUN_SECONDS in annotations_of(pod):
             due = parsed(pod["status"]["startTime"]) + float(annotations_of(pod)[RUN_SECONDS])
             self._world.timers.at(max(now, due), lambda: self._finish.add(entry))
-
-    def _time_to_end(self, pod: Obj) -> float:
-        grace = float(pod["metadata"].get("deletionGracePeriodSeconds") or 0)
-        if annotations_of(pod).get(IGNORE_SIGTERM) == "true":
-            return grace
-        return grace * self._world.settings.termination_scale
 
     def run(self) -> bool:
         acted = self._start.work(self._start_pod)
@@ -146,20 +143,8 @@ class Kubelets:
         return self._world.change("pods", key, lambda entry: _ended(entry, now))
 
     def _run_containers(self, pod: Obj) -> None:
-        now = self._world.timestamp()
-        ready = annotations_of(pod).get(NEVER_READY) != "true"
         node = self._world.store.find("nodes", node_of(pod) or "") or {}
-        addresses = {entry["type"]: entry["address"] for entry in (node.get("status") or {}).get("addresses") or []}
-        host_ip = addresses.get("InternalIP", "")
-        pod_ip = host_ip if pod["spec"].get("hostNetwork") else self._pod_ip()
-        status = pod["status"]
-        status.update(phase="Running", hostIP=host_ip, podIP=pod_ip, podIPs=[{"ip": pod_ip}], startTime=now)
-        for kind in _CONDITIONS:
-            good = ready or kind not in ("Ready", "ContainersReady")
-            set_condition(status, {"type": kind, "status": "True" if good else "False", "lastTransitionTime": now})
-        status["containerStatuses"] = [
-            _container_status(container, now, ready=ready) for container in pod["spec"].get("containers") or []
-        ]
+        run_containers(pod, node, pod_ip=self._pod_ip, now=self._world.timestamp())
 
     def _pod_ip(self) -> str:
         number = self._world.random.randrange(256, 65_000)
@@ -174,6 +159,30 @@ class Kubelets:
             self._world.store.remove("pods", key)
             return True
         return self._world.change("pods", key, _stopped)
+
+
+def time_to_end(pod: Obj, scale: float) -> float:
+    """Return the seconds from a pod's deletion to the end of its containers: a share of its grace period."""
+    grace = float(pod["metadata"].get("deletionGracePeriodSeconds") or 0)
+    return grace if annotations_of(pod).get(IGNORE_SIGTERM) == "true" else grace * scale
+
+
+def run_containers(pod: Obj, node: Obj, *, pod_ip: Callable[[], str], now: str) -> None:
+    """Write into the pod's status what the kubelet of `node` reports when its containers run. `pod_ip` gives a new
+    address.
+    """
+    ready = annotations_of(pod).get(NEVER_READY) != "true"
+    addresses = {entry["type"]: entry["address"] for entry in (node.get("status") or {}).get("addresses") or []}
+    host_ip = addresses.get("InternalIP", "")
+    address = host_ip if pod["spec"].get("hostNetwork") else pod_ip()
+    status = pod["status"]
+    status.update(phase="Running", hostIP=host_ip, podIP=address, podIPs=[{"ip": address}], startTime=now)
+    for kind in _CONDITIONS:
+        good = ready or kind not in ("Ready", "ContainersReady")
+        set_condition(status, {"type": kind, "status": "True" if good else "False", "lastTransitionTime": now})
+    status["containerStatuses"] = [
+        _container_status(container, now, ready=ready) for container in pod["spec"].get("containers") or []
+    ]
 
 
 def _ended(pod: Obj, now: str) -> None:

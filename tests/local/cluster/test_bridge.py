@@ -8,6 +8,7 @@ import pytest
 from local.cluster.bridge import BridgeSettings, NodeBridge
 from local.cluster.instances import NODE_LABEL, NODE_TAINT, Instance, instance_of
 from local.cluster.objects import is_ready, labels_of
+from local.cluster.registry import ModelNodes
 from tests.local.cluster.builders import Lab, a_daemonset
 
 TAG = "kubernetes.io/cluster/demo"
@@ -49,7 +50,7 @@ class BridgedLab(Lab):
     def __init__(self, **settings: float) -> None:
         super().__init__(pod_gc_period=0, pod_gc_quarantine=0.0)
         self.aws = Aws()
-        self.bridge = NodeBridge(cluster=self.cluster, source=self.aws, settings=BridgeSettings(**settings))
+        self.bridge = NodeBridge(nodes=ModelNodes(self.cluster), source=self.aws, settings=BridgeSettings(**settings))
 
     def live(self, seconds: float) -> None:
         for _ in range(int(seconds * 2)):
@@ -213,7 +214,7 @@ def test_two_instances_with_one_dns_name_get_two_nodes(bridged):
 def test_a_restarted_bridge_finds_its_nodes_again(bridged):
     bridged.aws.launch()
     bridged.live(20)
-    bridged.bridge = NodeBridge(cluster=bridged.cluster, source=bridged.aws, settings=bridged.bridge.settings)
+    bridged.bridge = NodeBridge(nodes=ModelNodes(bridged.cluster), source=bridged.aws, settings=bridged.bridge.settings)
     bridged.live(20)
     assert len(bridged.cluster.list("nodes")) == 1
     assert is_ready(bridged.node())

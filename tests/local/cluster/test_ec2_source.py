@@ -11,6 +11,7 @@ from local.cluster.bridge import BridgeSettings, BridgeThread, NodeBridge
 from local.cluster.instances import Ec2Instances, Instance
 from local.cluster.model import Cluster
 from local.cluster.objects import is_ready
+from local.cluster.registry import ModelNodes
 
 TAG = "kubernetes.io/cluster/demo"
 
@@ -75,7 +76,9 @@ class Flaky:
 def test_the_thread_outlives_a_source_that_fails_and_stops_when_asked():
     cluster, lock = Cluster(clock=time.time), threading.RLock()
     settings = BridgeSettings(boot_delay=0.0, ready_delay=0.0, poll_interval=0.01)
-    thread = BridgeThread(NodeBridge(cluster=cluster, source=Flaky(), settings=settings), lock=lock, clock=time.time)
+    thread = BridgeThread(
+        NodeBridge(nodes=ModelNodes(cluster), source=Flaky(), settings=settings), lock=lock, clock=time.time
+    )
     thread.start()
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
