@@ -14,6 +14,8 @@ UPGRADES ?= $(if $(RECORD),,$(if $(WEEKS),0.02,4))
 DISRUPTION ?= $(if $(RECORD),,1)
 # The target's name is the event. It does not depend on setup: it only talks to a stack that runs.
 PLAY = @test -x $(PY) || { echo "no environment here yet: run make local first, in another terminal"; exit 1; }; $(PY) -m local.interactive $@ $(if $(NODE),--node $(NODE)) $(if $(GROUP),--group $(GROUP)) $(if $(NO_FOLLOW),--no-follow)
+# The cluster of make demo and make local, never that of the environment's KUBECONFIG.
+FOREIGN = $(if $(CLUSTER_KUBECONFIG),--cluster-kubeconfig "$(CLUSTER_KUBECONFIG)" --confirm "$(CONFIRM)")
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 1
 # Without bytecode every process compiles what it imports again: each worker of the tests, each process that they start.
 unexport PYTHONDONTWRITEBYTECODE
@@ -54,8 +56,8 @@ lock: setup  ## the locks with hashes, from their *.in files: UPGRADE=1 takes ne
 	$(LOCK) --only-binary :all: functions/requirements.in --output-file functions/requirements.txt
 	$(LOCK) --only-binary :all: functions/oldest-sdk.in --output-file functions/oldest-sdk.txt
 
-demo: setup  ## the main job on the local stack: a spot warning, a scale-in, a maintenance, a duplicate, nonsense
-	$(PY) -m local.demo
+demo: setup  ## the main job on the local stack: a spot warning, a scale-in, a maintenance, a duplicate, nonsense: CLUSTER_KUBECONFIG=FILE CONFIRM=CONTEXT: on an empty cluster of yours
+	$(PY) -m local.demo $(FOREIGN)
 
 demo-upgrade: setup  ## a group of twelve nodes rolled on the local stack, two budgets in its way: KILL_AT=SEED stops it once, SMALL=1: three nodes
 	$(PY) -m local.demo_upgrade $(if $(SMALL),--small) $(if $(KILL_AT),--kill-at $(KILL_AT))
@@ -63,8 +65,8 @@ demo-upgrade: setup  ## a group of twelve nodes rolled on the local stack, two b
 demo-consolidate: setup  ## drift, an empty node, three nodes for one cheaper, a pod that holds its node, on the local stack
 	$(PY) -m local.demo_consolidate
 
-local: setup  ## the local AWS and Kubernetes with Leeward and workloads, until Ctrl-C: STACK_ONLY=1: without these two
-	@$(PY) -m local $(if $(STACK_ONLY),--stack-only)
+local: setup  ## the local AWS and Kubernetes with Leeward and workloads, until Ctrl-C: STACK_ONLY=1: without these two, CLUSTER_KUBECONFIG=FILE CONFIRM=CONTEXT: on an empty cluster of yours
+	@$(PY) -m local $(if $(STACK_ONLY),--stack-only) $(FOREIGN)
 
 spot:  ## plays a spot warning on the running `make local` and follows its node: NODE=name or GROUP=name, NO_FOLLOW=1; the next three as well
 	$(PLAY)

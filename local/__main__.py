@@ -7,6 +7,7 @@ import sys
 import threading
 from pathlib import Path
 
+from local.foreign import consent
 from local.interactive import playground, state, usage
 from local.stack import LocalStack, LocalStackError
 from local.stage import say, wait_until
@@ -26,20 +27,22 @@ def main() -> int:
     parser.add_argument(
         "--dir", type=Path, default=state.DIRECTORY, help="folder for kubeconfig, logs and the record of this process"
     )
+    consent.add_options(parser)
     options = parser.parse_args()
     directory = options.dir.resolve()
     ended = Signals()
     try:
+        foreign = consent.confirmed(options)
         with state.held(directory):
             shutil.rmtree(directory / state.STACK, ignore_errors=True)
-            with LocalStack(directory=directory / state.STACK) as stack:
+            with LocalStack(directory=directory / state.STACK, foreign=foreign) as stack:
                 deployed = not options.stack_only and not options.empty
                 prepare(stack, deployed=deployed, empty=options.empty)
                 usage.write_environment(stack, directory)
                 state.record(directory, stack)
                 print(f"\n{usage.text(stack, directory, deployed=deployed)}", flush=True)
                 ended.wait()
-    except (LocalStackError, state.AlreadyRunningError) as error:
+    except (LocalStackError, state.AlreadyRunningError, consent.NotConfirmedError) as error:
         print(error, file=sys.stderr)
         return 1
     except StoppedError:

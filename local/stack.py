@@ -1,4 +1,6 @@
-"""The embedded default: the local AWS and the local Kubernetes API as two child processes, joined as EKS joins them.
+"""The local AWS and the local Kubernetes API as two child processes, joined as EKS joins them.
+
+The Kubernetes API is the emulated one, or stands before a cluster that a kubeconfig names (`local.foreign`).
 
 The cluster's endpoint and certificate are set in the local EKS, its access entries are copied from there, and nodes
 join when the local EC2 starts instances. Nothing listens beyond loopback; `stop` leaves no process and no port, nor
@@ -50,6 +52,7 @@ class LocalStack:
     boot_delay: float = 3.0
     termination_scale: float = 0.1
     pod_start: float = 1.0
+    foreign: Path | None = None  # kubeconfig of an empty cluster to use in place of the emulated one
     sts: str = ""  # where EKS tokens are verified, of clusters that another account's functions call; empty: here
     _children: list[subprocess.Popen[bytes]] = field(default_factory=list)
     _stopping: threading.Event = field(default_factory=threading.Event)
@@ -79,10 +82,10 @@ class LocalStack:
             self._await("aws", lambda: self.control("GET", "calls"))
         self._spawn("cluster", "local.cluster", "--name", self.cluster, "--port", "0", *self._cluster_options())
         self._await("cluster", lambda: self.cluster_control("GET", "pdb-violations"))
-        eks = self.client("eks")
+        eks, endpoint = self.client("eks"), self._endpoint()
+        version = ".".join(str(endpoint["version"]).removeprefix("v").split(".")[:2])
         role = f"arn:aws:iam::{self.account}:role/local-eks"
-        eks.create_cluster(name=self.cluster, roleArn=role, resourcesVpcConfig={"subnetIds": []}, version="1.33")
-        endpoint = self._endpoint()
+        eks.create_cluster(name=self.cluster, roleArn=role, resourcesVpcConfig={"subnetIds": []}, version=version)
         known = {name: endpoint[name] for name in ("endpoint", "certificateAuthorityData")}
         known["token"] = (self.directory / "cluster" / "admin-token").read_text().strip()  # EKS' own, for its updates
         self.control("PUT", f"eks/{self.cluster}", known)
@@ -230,6 +233,7 @@ class LocalStack:
             *("--sts-endpoint", self.sts or self.endpoint, "--aws-endpoint", self.endpoint, "--region", self.region),
             *("--boot-delay", str(self.boot_delay), "--pod-start", str(self.pod_start)),
             *("--termination-scale", str(self.termination_scale)),
+            *(("--kubeconfig", str(self.foreign)) if self.foreign else ()),
         ]
 
     def _spawn(self, name: str, module: str, *arguments: str) -> None:

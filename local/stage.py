@@ -14,14 +14,14 @@ WIDTH = 140  # columns without a terminal
 console = Console(width=None if sys.stdout.isatty() else WIDTH)
 
 
-def perform(play: Callable[[LocalStack], bool]) -> int:
+def perform(play: Callable[[LocalStack], bool], foreign: Path | None = None) -> int:
     """Run the play and return exit code 0 only if it reports that every promise was kept; the stack has stopped
-    then.
+    then. `foreign`: kubeconfig of the cluster to use in place of the emulated one.
     """
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="leeward-demo-") as directory:
         try:
-            with LocalStack(directory=Path(directory)) as stack:
+            with LocalStack(directory=Path(directory), foreign=foreign) as stack:
                 kept = play(stack)
         except LocalStackError as error:
             console.print(f"[bold red]the demo could not run:[/] {error}")

@@ -1,4 +1,4 @@
-"""`python -m local.cluster`: one emulated EKS cluster until SIGTERM or SIGINT.
+"""`python -m local.cluster`: one emulated EKS cluster, or a given one, until SIGTERM or SIGINT.
 
 Writes DIR/kubeconfig, DIR/ca.crt, DIR/admin-token and DIR/endpoint.json, then prints one line.
 """
@@ -14,13 +14,20 @@ import time
 from pathlib import Path
 from types import FrameType
 
+from urllib3.exceptions import HTTPError
+
+from local.cluster.authn import Identify
 from local.cluster.bridge import BridgeSettings, BridgeThread, NodeBridge
+from local.cluster.errors import ApiError
 from local.cluster.https import ServerDidNotStart
 from local.cluster.instances import Ec2Instances
-from local.cluster.registry import ModelNodes
+from local.cluster.registry import ModelNodes, NodeRegistry
 from local.cluster.server import ClusterServer
 from local.cluster.settings import ClusterSettings
 from local.cluster.sts import sts_identify
+from local.foreign.contents import NotEmptyError
+from local.foreign.kubeconfig import KubeconfigError
+from local.foreign.server import ForeignCluster
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -36,14 +43,15 @@ def main(arguments: list[str] | None = None) -> int:
         signal.signal(number, on_signal)
     try:
         return _serve(options, stop)
-    except ServerDidNotStart as failure:
+    except (ServerDidNotStart, KubeconfigError, NotEmptyError, ApiError, HTTPError) as failure:
         print(failure, file=sys.stderr)
         return 1
 
 
 def _serve(options: argparse.Namespace, stop: threading.Event) -> int:
-    with _server(options) as server:
-        bridge = _bridge(options, server)
+    with _foreign(options) if options.kubeconfig else _server(options) as server:
+        nodes = server.nodes if isinstance(server, ForeignCluster) else ModelNodes(server.model)
+        bridge = _bridge(options, nodes, server.lock)
         if bridge is not None:
             bridge.start()
         server.write_files(options.dir)
@@ -60,6 +68,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
     parser.add_argument("--dir", type=Path, required=True, help="where kubeconfig and the other files go")
+    parser.add_argument("--kubeconfig", type=Path, help="an empty cluster to use in place of an emulated one")
     parser.add_argument("--sts-endpoint", help="where EKS tokens are verified; none: they are refused")
     parser.add_argument("--aws-endpoint", help="where instances are listed; none: no nodes come by themselves")
     parser.add_argument("--region", default="us-east-1")
@@ -90,11 +99,26 @@ def _server(options: argparse.Namespace) -> ClusterServer:
         port=options.port,
         seed=options.seed,
         settings=settings,
-        identify=sts_identify(options.sts_endpoint) if options.sts_endpoint else None,
+        identify=_identify(options),
     )
 
 
-def _bridge(options: argparse.Namespace, server: ClusterServer) -> BridgeThread | None:
+def _foreign(options: argparse.Namespace) -> ForeignCluster:
+    return ForeignCluster(
+        name=options.name,
+        kubeconfig=options.kubeconfig,
+        port=options.port,
+        identify=_identify(options),
+        pod_start=options.pod_start,
+        scale=options.termination_scale,
+    )
+
+
+def _identify(options: argparse.Namespace) -> Identify | None:
+    return sts_identify(options.sts_endpoint) if options.sts_endpoint else None
+
+
+def _bridge(options: argparse.Namespace, nodes: NodeRegistry, lock: threading.RLock) -> BridgeThread | None:
     if not options.aws_endpoint:
         return None
     settings = BridgeSettings(
@@ -103,8 +127,7 @@ def _bridge(options: argparse.Namespace, server: ClusterServer) -> BridgeThread 
         poll_interval=options.poll_interval,
     )
     source = Ec2Instances(options.name, endpoint_url=options.aws_endpoint, region=options.region)
-    bridge = NodeBridge(nodes=ModelNodes(server.model), source=source, settings=settings)
-    return BridgeThread(bridge, lock=server.lock, clock=time.time)
+    return BridgeThread(NodeBridge(nodes=nodes, source=source, settings=settings), lock=lock, clock=time.time)
 
 
 if __name__ == "__main__":

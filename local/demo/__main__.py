@@ -15,6 +15,7 @@ from leeward.cli.report.page import page
 from leeward.cli.report.record import RunRecord
 from local import fleet
 from local.demo import judge, ledger, record, scenario, view
+from local.foreign import consent
 from local.stack import ROOT, LocalStack
 from local.stage import console, perform, say, wait_until
 
@@ -27,8 +28,14 @@ def main() -> int:
     """Prepare, send, watch, judge."""
     parser = argparse.ArgumentParser(prog="python -m local.demo", description=__doc__)
     parser.add_argument("--picture", type=Path, help="also draw the two tables at the end into this SVG file")
-    picture = parser.parse_args().picture
-    return perform(lambda stack: run(stack, picture))
+    consent.add_options(parser)
+    options = parser.parse_args()
+    try:
+        foreign = consent.confirmed(options)
+    except consent.NotConfirmedError as error:
+        console.print(error, style="bold red")
+        return 1
+    return perform(lambda stack: run(stack, options.picture), foreign)
 
 
 def run(stack: LocalStack, picture: Path | None = None) -> bool:
