@@ -14,6 +14,7 @@ from leeward.errors import InvalidInputError
 from simulation.case import Case
 from simulation.fault_rates import Faults
 from simulation.features import Feature, drawn
+from simulation.finished import Finished
 from simulation.fleets import FEWEST_NODES, MOST_NODES
 from simulation.outcome import Outcome
 from simulation.record import Recorder
@@ -37,8 +38,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options.hours, options.per_hour = 168 * options.weeks, min(options.per_hour, SPARSELY)
     cases = _replayed(options.replay) if options.replay else _cases(options)
     begun, outcomes, shortened = time.perf_counter(), list[Outcome](), False
+    finished = Finished(options.resume) if options.resume else None
     for number, case in enumerate(cases, start=1):
-        outcome = case.run()
+        outcome = _outcome(case, finished)
         outcomes.append(replace(outcome, story=()))  # so that memory does not grow with the seeds
         _say(case, outcome, options)
         if outcome.failed and options.shorten and not shortened and not options.replay:
@@ -48,6 +50,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _report(number, len(cases), outcomes, time.perf_counter() - begun)
     print("\n".join(summary(outcomes, time.perf_counter() - begun)))
     return 1 if any(outcome.failed for outcome in outcomes) else 0
+
+
+def _outcome(case: Case, finished: Finished | None) -> Outcome:
+    """Return the outcome of a case: the recorded one, or that of running it, which is recorded."""
+    if finished is None:
+        return case.run()
+    outcome = finished.outcome(case)
+    if outcome is None:
+        outcome = case.run()
+        finished.add(case, outcome)
+    return outcome
 
 
 def run(seed: int, hours: float, per_hour: float, faults: Faults) -> Outcome:
@@ -190,6 +203,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--shorten", action=argparse.BooleanOptionalAction, default=True, help="the story of the first failing seed")
     add("--runs", type=_whole(1), default=MOST_RUNS, help=f"how many shorter worlds to try ({MOST_RUNS})")
     add("--record", type=Path, metavar="FILE", help="write the first seed's run for `leeward report`")
+    add("--resume", type=Path, metavar="FILE", help="record finished seeds there, and run only those that it lacks")
     add("--replay", type=Path, metavar="FILE", help="run a shortened world again and print its story")
     return parser
 

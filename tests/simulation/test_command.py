@@ -32,6 +32,39 @@ def test_progress_goes_to_standard_error(capsys, monkeypatch):
     assert re.fullmatch(r"1 of 2 seeds, .* a minute, 0 violations\n2 of 2 seeds, .*\n", capsys.readouterr().err)
 
 
+def test_a_run_that_was_ended_goes_on_with_the_seeds_that_it_lacks(capsys, monkeypatch, tmp_path):
+    file, run, runs = tmp_path / "finished", Case.run, []
+    monkeypatch.setattr(Case, "run", lambda case: runs.append(case.seed) or run(case))
+    arguments = [*SMALL, "--no-faults", "--resume", str(file), "--verbose"]
+    command.main(["--seeds", "2", *arguments])
+    file.write_text(file.read_text()[:-30])  # killed while it wrote the second line
+    command.main(["--seeds", "3", *arguments])
+    assert runs == [1, 2, 2, 3]
+    recorded = capsys.readouterr().out
+    command.main(["--seeds", "3", *arguments])
+    assert runs == [1, 2, 2, 3]
+    assert histories(capsys.readouterr().out) == histories(recorded)[-3:]
+    monkeypatch.setattr("simulation.finished.source_digest", lambda: "another source")
+    command.main(["--seeds", "1", *arguments])
+    assert runs[-1] == 1
+
+
+def test_violations_are_recorded_as_well(capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr("leeward.interruption.batch._dead_letter", lambda *_: {})
+    arguments = [*SMALL, "--seeds", "2", "--per-hour", "100", "--no-faults", "--no-shorten"]
+    assert command.main([*arguments, "--resume", str(tmp_path / "finished")]) == 1
+    first = capsys.readouterr().out
+    monkeypatch.delattr(Case, "run")
+    assert command.main([*arguments, "--resume", str(tmp_path / "finished")]) == 1
+    assert [line for line in capsys.readouterr().out.splitlines() if "malformed messages" in line] == [
+        line for line in first.splitlines() if "malformed messages" in line
+    ]
+
+
+def histories(text):
+    return re.findall(r"seed \d+: .*", text)
+
+
 def test_the_first_failing_seed_is_shortened_and_can_be_replayed(capsys, monkeypatch):
     monkeypatch.setattr("leeward.interruption.batch._dead_letter", lambda *_: {})  # malformed messages are dropped
     arguments = ["--seeds", "2", *SMALL, "--per-hour", "100", "--no-faults", "--runs", "30"]
