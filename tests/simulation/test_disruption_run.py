@@ -455,13 +455,14 @@ def test_stopped_while_it_is_given_up_or_has_failed_nothing_of_it_is_left(state)
     assert world.untouched()
 
 
-def slow_to_mark(world, monkeypatch):
-    """The step that taints lasts for two minutes."""
-    real = functions.step
+def slow_to_validate(world, monkeypatch):
+    """The first validation behind the taint lasts for two minutes after its look."""
+    real, slow = functions.step, []
 
     def lasts(function, call, ports):
         answer = real(function, call, ports)
-        if function == "disrupt" and call["step"] == "taint":
+        if function == "disrupt" and call["step"] == "validate-again" and not slow:
+            slow.append(call)
             world.world.invocations.sleep(120)
         return answer
 
@@ -472,15 +473,15 @@ def slow_to_mark(world, monkeypatch):
 def test_no_termination_is_requested_by_a_validation_that_is_minutes_old(monkeypatch):
     world = Disrupted(a_fleet(size=2, workloads=ROOMY, consolidation_policy=WASTE))
     more = deployment("more", 6)
-    world.at(660, lambda: world.world.cluster.create("deployments", more, "default"))
-    slow_to_mark(world, monkeypatch).run(0.3)
+    world.at(680, lambda: world.world.cluster.create("deployments", more, "default"))
+    slow_to_validate(world, monkeypatch).run(0.3)
     assert "the last validation is 120 s old: validating again" in world.story
     assert (world.ends, world.record.requested, world.sizes()[GROUP]) == (["DisruptionGivenUp"], False, (2, 2))
     assert world.untouched()
 
 
 def test_stopped_before_it_judges_once_more_the_round_is_brought_to_an_end(monkeypatch):
-    world = slow_to_mark(Disrupted(a_fleet(size=2, workloads=ROOMY, consolidation_policy=WASTE)), monkeypatch)
+    world = slow_to_validate(Disrupted(a_fleet(size=2, workloads=ROOMY, consolidation_policy=WASTE)), monkeypatch)
     stopped = stop_once_in("RevalidateCommand", world)
     world.run(1.2)
     assert stopped
@@ -490,9 +491,10 @@ def test_stopped_before_it_judges_once_more_the_round_is_brought_to_an_end(monke
 
 def test_what_still_holds_is_done_all_the_same(monkeypatch):
     world = Disrupted(a_fleet(size=2, workloads=ROOMY, consolidation_policy=WASTE))
-    slow_to_mark(world, monkeypatch).run()
+    slow_to_validate(world, monkeypatch).run()
     (states,) = world.states.values()
     assert [one for one in states if one in {"RequestTerminations", "ValidateAgain"}] == [
+        "ValidateAgain",
         "RequestTerminations",
         "ValidateAgain",
         "RequestTerminations",

@@ -232,16 +232,7 @@ def _balanced_cost(snapshot: ClusterSnapshot, node: str, specs: Iterable[PodSpec
 
 def workload_on(snapshot: ClusterSnapshot, node: Node) -> str:
     """Return the first pod by name that keeps the node from being empty, empty when none does."""
-    return min((pod.key for pod in snapshot.pods_on(node.name) if _works(pod)), default="")
-
-
-def _works(pod: Pod) -> bool:
-    """Return whether the pod keeps its node from being empty. A terminating pod of a StatefulSet is created again under
-    its name, so it counts, as in Karpenter (pkg/utils/pod, IsReschedulable).
-    """
-    if pod.deletion is not None:
-        return pod.owner is not None and pod.owner.kind == "StatefulSet" and not pod.finished
-    return pod.evictable
+    return min((pod.key for pod in snapshot.pods_on(node.name) if pod.works), default="")
 
 
 def eviction_cost(pod: Pod, priority: int) -> float:

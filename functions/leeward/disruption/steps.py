@@ -38,6 +38,7 @@ DRAIN_PAUSE = 30  # seconds between two checks of terminations
 FRESH = timedelta(minutes=1)  # validity of a validation: budgets, pods and nodes change in minutes
 FRESH_IN_SHIFT = timedelta(seconds=10)  # the same while a zonal shift is in effect, which may just have begun
 STABILIZATION = 15  # seconds between the decision and the first action (Karpenter, validation of a command)
+BINDINGS_SETTLE = 5  # seconds after the taint: pods that the scheduler was binding are there (Cluster Autoscaler)
 
 
 def take_disruption(run: DisruptionRun, call: Mapping[str, Any], ports: Ports) -> DisruptionRun:
@@ -76,15 +77,16 @@ def validate(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> Disrupti
 
 
 def taint(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> DisruptionRun:
-    """Taint and cordon the nodes; where nodes are launched, suspend AZRebalance and raise MaxSize for them."""
+    """Taint and cordon the nodes; where nodes are launched, suspend AZRebalance and raise MaxSize for them. Every
+    command is validated again afterwards: a pod may have been bound between the last validation and the taint.
+    """
     record = read(run, ports.disruptions)
     launching = record.to_launch()
     if launching:
         record = _prepare_groups(record, launching, ports)
     count = taint_nodes(record, ports)
-    return replace(
-        run, next=Next.LAUNCH if launching else Next.TERMINATE, why=f"tainted {count} nodes; {record.summary}"
-    )
+    run = replace(run, why=f"tainted {count} nodes; {record.summary}")
+    return replace(run, next=Next.LAUNCH) if launching else replace(run, next=Next.READY, pause=BINDINGS_SETTLE)
 
 
 def launch(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> DisruptionRun:
@@ -119,8 +121,8 @@ def ready(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> DisruptionR
 
 
 def validate_again(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> DisruptionRun:
-    """Validate again once the new nodes are Ready: the pods fit on them and on free capacity, the method's reason still
-    holds, and budgets still allow it. From here on nothing is undone.
+    """Validate again once the nodes are tainted and the new nodes Ready: the pods fit on them and on free capacity, the
+    method's reason still holds, and budgets still allow it. From here on nothing is undone.
     """
     record = read(run, ports.disruptions)
     snapshot = observe(run.cluster, ports, record)

@@ -130,6 +130,15 @@ class Pod:
         return not (self.mirror or self.of_daemon_set or self.finished or self.deletion is not None)
 
     @property
+    def works(self) -> bool:
+        """True if it keeps its node from being empty. A terminating pod of a StatefulSet is created again under its
+        name, so it counts, as in Karpenter (pkg/utils/pod, IsReschedulable).
+        """
+        if self.deletion is not None:
+            return self.owner is not None and self.owner.kind == "StatefulSet" and not self.finished
+        return self.evictable
+
+    @property
     def critical(self) -> bool:
         """True if it is drained last, as kubelet's graceful node shutdown and Karpenter do."""
         return self.priority_class in {"system-cluster-critical", "system-node-critical"}

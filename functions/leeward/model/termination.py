@@ -47,6 +47,9 @@ class CauseKind(StrEnum):
     EVACUATION = "evacuation"
 
 
+VOLUNTARY = (CauseKind.EXPIRED, CauseKind.DRIFTED, CauseKind.EMPTY, CauseKind.UNDERUTILIZED)  # of disruption runs
+
+
 class Status(StrEnum):
     """Status of a record. `open`: an execution must finish it. `closed`: the instance is gone or back in service."""
 

@@ -12,7 +12,8 @@ from leeward.model.group import GroupFacts
 from leeward.model.instance import ALIVE, Instance
 from leeward.model.lifecycle import ENDING, IN_SERVICE, IN_WORK, PRESENT, is_held, role_of
 from leeward.model.reboot import RebootBy
-from leeward.model.termination import CauseKind, TerminationRecord
+from leeward.model.surge_instance import SurgeOwner
+from leeward.model.termination import VOLUNTARY, CauseKind, TerminationRecord
 from leeward.policy.document import NodePolicy, Rebalance
 from leeward.termination import deadlines
 from leeward.termination.capacity_ledger import to_offset
@@ -90,6 +91,19 @@ def _why_no_replacement(
     if taken is not None and now > taken - LAUNCHED_AHEAD:
         return "EC2 takes the instance before another would be Ready: the group replaces it"
     return "its Capacity Block ends, and another in it would as well" if record.has(CauseKind.CAPACITY_BLOCK) else None
+
+
+def is_voluntary(record: TerminationRecord) -> bool:
+    """Return whether nothing but a disruption run requests the termination: by its method, and for a decrement."""
+    own = (cause.surge is not None and cause.surge.owner is SurgeOwner.DISRUPTION for cause in record.causes)
+    return record.has(*VOLUNTARY) and all(
+        of_run or cause.kind in VOLUNTARY for cause, of_run in zip(record.causes, own, strict=True)
+    )
+
+
+def has_begun(record: TerminationRecord, lifecycle: str | None) -> bool:
+    """Return whether the drain has moved a pod, or its group ends the instance already: from then on it is finished."""
+    return "moved" in record.times or bool(record.pods_evicted) or role_of(lifecycle) in ENDING
 
 
 def only_evacuated(record: TerminationRecord) -> bool:

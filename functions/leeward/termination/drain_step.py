@@ -183,6 +183,8 @@ def _drain_node(run: Run, situation: InstanceState, started: datetime, ports: Po
             plan, progress = work(node, situation, started, kubernetes, ports, notices)
     except ObjectGoneError:
         return replace(run, next=Next.WAIT, pause=1, why="its Node was deleted meanwhile")
+    if progress.cancelled:
+        return replace(run, next=Next.CANCEL, why=progress.cancelled[:500])
     moved = {"moved": ports.clock.now()} if progress.moved else None
     ports.claims.note_attempt(
         record.instance,

@@ -20,10 +20,11 @@ from leeward.model.blocked import Obstacle, Stage
 from leeward.model.drain_options import BY_POLICY
 from leeward.model.node import Node
 from leeward.model.pod import Pod, PodDisruptionBudget
-from leeward.model.termination import CauseKind
+from leeward.model.termination import VOLUNTARY
 from leeward.ports import Ports
 from leeward.ports.kubernetes import EvictionRefusedError, Kubernetes
 from leeward.termination import deadlines
+from leeward.termination.decisions import has_begun, is_voluntary
 from leeward.termination.drain_plan import DrainPlan, Eviction, PodRemoval, plan_drain, turn_times
 from leeward.termination.instance_state import InstanceState
 from leeward.termination.pod_notice import PodNotices
@@ -39,7 +40,6 @@ PROMPT = timedelta(seconds=10)  # before the instance is released each second co
 CLOCK = timedelta(seconds=2)  # deletion timestamps have whole seconds, and the API server a clock of its own
 SOON = timedelta(seconds=5)  # a pod that ends within it is waited for inside the step
 KEPT = timedelta(seconds=5)  # how long a step uses the budgets that it has read
-VOLUNTARY = (CauseKind.EXPIRED, CauseKind.DRIFTED, CauseKind.EMPTY, CauseKind.UNDERUTILIZED)
 
 
 def work(
@@ -60,6 +60,9 @@ def work(
         if plan.drained and cached:
             plan = step.look()
         if there is None:
+            step.progress.cancelled = step.reason_not_to_begin()
+            if step.progress.cancelled:
+                return plan, step.progress
             step.put_back(plan)
         left = {eviction.pod.uid for eviction in plan.evict}
         step.progress.moved |= there is not None and bool(there - left)
@@ -135,6 +138,15 @@ class _Step:
             ),
             options=replace(asked, voluntary=situation.record.has(*VOLUNTARY)),
         )
+
+    def reason_not_to_begin(self) -> str:
+        """Return why a voluntary drain that has moved no pod yet does not begin, by the last look; empty if it does."""
+        situation = self._situation
+        if not is_voluntary(situation.record) or has_begun(situation.record, situation.lifecycle):
+            return ""
+        from leeward.termination.first_look import reason_to_cancel  # late: most drains are not voluntary
+
+        return reason_to_cancel(situation.record, situation.policy.drain, self._node, self._pods, self._clock.now())
 
     def pause(self, plan: DrainPlan, quiet: int, now: datetime, release: datetime | None) -> float:
         """Return the seconds until the next read: 1, 2, 4 since the last eviction of a pod, at most 2 if a pod waits

@@ -16,7 +16,7 @@ SHORTEST = 2.0  # seconds of a pause
 class Progress:
     """Progress of one step so far. `deleted`: pods that were deleted instead of evicted, among the evicted. `moved`: a
     pod has left, or was evicted. `not_asked`: pods whose turn it is and for which the step had no time. `healthy`:
-    samples of the budgets and Deployments that were read.
+    samples of the budgets and Deployments that were read. `cancelled`: why the drain does not begin, empty if it does.
     """
 
     evicted: int = 0
@@ -25,6 +25,7 @@ class Progress:
     not_asked: int = 0
     blocked_by: dict[str, tuple[str, ...]] = field(default_factory=dict)  # pod -> its blockers
     healthy: list[HealthSample] = field(default_factory=list)
+    cancelled: str = ""
 
     @property
     def blockers(self) -> tuple[str, ...]:

@@ -7,6 +7,24 @@ TERMINATION = "leeward.termination"
 
 OF_DRAINS = (
     Planted(
+        name="a deletion is requested on a look from before the taint",
+        story="validates again only what has launched something",
+        edits=(
+            edit(
+                "leeward.disruption.steps.validate_again",
+                "record = written(revalidated(record, snapshot, ports.deployment, ports.budget), ports.disruptions)",
+                "record = record",
+            ),
+        ),
+        tests=("tests/simulation/test_late_pods.py",),
+    ),
+    Planted(
+        name="a voluntary drain evicts the pod that was bound at the last moment",
+        story="relies on the validation of the run",
+        edits=(edit(f"{TERMINATION}.eviction.work", "step.reason_not_to_begin()", '""'),),
+        tests=("tests/simulation/test_late_pods.py",),
+    ),
+    Planted(
         name="a step that was overtaken writes its launch over the other one",
         story="takes the record for what it was when the step began",
         edits=(edit(f"{TERMINATION}.replacing._ask", "if other is not None and other.launched and", "if False and"),),
