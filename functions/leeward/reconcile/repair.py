@@ -48,15 +48,24 @@ def reason_to_wait(node: Node, cluster: str, ports: Ports) -> str:
     """Return why the repair of the node has to wait now, as its verdict would say, empty if it need not: a reboot asks
     again after its drain. Reads the whole cluster.
     """
+    state = _read(cluster, ports)
+    policy = state.policy_of_node(node)
+    rules = rules_of(policy, state.group_of(node), state) if policy is not None else RepairPolicy()
+    return state.why_shifted(state.zone_of(node)) or CircuitBreaker.of(state).reason_to_wait(node, rules, state)
+
+
+def is_healthy_now(node: Node, cluster: str, ports: Ports) -> bool:
+    """Return whether nothing would be repaired at the node any more. Reads the whole cluster."""
+    return not is_unhealthy(node, _read(cluster, ports))
+
+
+def _read(cluster: str, ports: Ports) -> ClusterState:
     groups = {group.name: group for group in ports.groups.of_clusters([cluster])}
     nodes = Known(tuple(ports.clusters.kubernetes(cluster).nodes()))
     policies = ports.clusters.policies(cluster)
     shifts = Known(ports.catalog.zonal_shifts(cluster))
     state = ClusterState(cluster=cluster, policies=policies, groups=groups, node_list=nodes, shifts=shifts)
-    state = _with_health(state, ports)
-    policy = state.policy_of_node(node)
-    rules = rules_of(policy, state.group_of(node), state) if policy is not None else RepairPolicy()
-    return state.why_shifted(state.zone_of(node)) or CircuitBreaker.of(state).reason_to_wait(node, rules, state)
+    return _with_health(state, ports)
 
 
 def _repairs_any(state: ClusterState) -> bool:

@@ -240,11 +240,18 @@ def may_join_late(record: TerminationRecord, state: str) -> bool:
 
 
 def comes_again(record: TerminationRecord, now: datetime) -> bool:
-    """Return whether an instance that was returned to service still has to terminate: maintenance lies ahead, of
-    whatever event, or its Node was deleted, which cannot be undone. The termination is retried later, and the record
-    stays open until then.
+    """Return whether an instance whose pods did not leave in time still has to terminate: maintenance lies ahead, of
+    whatever event, its Node was deleted, which cannot be undone, or it is broken. The termination is retried later, and
+    the record stays open until then.
     """
-    return bool(maintenance(record, now)) or record.has(CauseKind.NODE_DELETED)
+    return bool(maintenance(record, now)) or record.has(CauseKind.NODE_DELETED) or is_broken(record)
+
+
+def is_broken(record: TerminationRecord) -> bool:
+    """Return whether the node is to be replaced because it is unhealthy: the scheduler must not use it any more, and
+    its replacement serves already. A node that is to be rebooted is not.
+    """
+    return any(cause.kind is CauseKind.UNHEALTHY and cause.reboot is None for cause in record.causes)
 
 
 def pause_seconds(

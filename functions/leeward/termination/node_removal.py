@@ -1,14 +1,16 @@
 """Steps after a drain that call Kubernetes: return the node to service, or remove its Node object."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+from leeward.errors import LeewardError
 from leeward.model import well_known
 from leeward.model.lifecycle import POOLED_AND_RUNNING
 from leeward.model.node import Node, disruption_taint
 from leeward.model.seen import GONE
-from leeward.model.termination import CauseKind
+from leeward.model.termination import CauseKind, TerminationRecord
 from leeward.ports import Ports
 from leeward.ports.kubernetes import Kubernetes
 from leeward.termination import decisions, volume_detachment
@@ -20,14 +22,18 @@ from leeward.termination.pod_notice import withdraw
 from leeward.termination.replica_surge import put_back
 from leeward.termination.run import Next, Run
 
+WHY = 430  # characters of an Event about pods, which leave room for its end
+
 
 @heartbeats_kept
 def return_to_service(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     """Return the node to service: its pods did not leave in time, it was rebooted, or no cause requests its termination
     any more. A node that was drained alone stays cordoned, as by its operator. `finish` closes the record. A Node that
-    a person or a controller has deleted keeps its taint: its termination is retried, and it takes no new pods.
+    a person or a controller has deleted keeps its taint, and so does a broken one: its termination is retried, and it
+    takes no new pods.
     """
     record = read(run.instance, ports.claims)
+    run = _cancelled_if_healthy(run, record, ports)
     cancelled, kept, rebooted = (run.next is ending for ending in (Next.CANCEL, Next.KEPT, Next.REBOOTED))
     kubernetes = ports.clusters.kubernetes(record.subject.cluster)
     node = find_node(record, kubernetes)
@@ -38,7 +44,12 @@ def return_to_service(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
         _keep(node, run, kubernetes, ports)
         return run
     if node is not None:
-        if cancelled or not (node.deleting and record.has(CauseKind.NODE_DELETED)):
+        stays_out = not cancelled and (
+            decisions.is_broken(record) or (node.deleting and record.has(CauseKind.NODE_DELETED))
+        )
+        if stays_out:
+            why = f"{why[:WHY]}; it takes no new pods, and its drain is tried again"
+        else:
             kubernetes.untaint(node, disruption_taint(ports.deployment))
             if node.tainted:
                 withdraw(node, kubernetes)
@@ -51,6 +62,22 @@ def return_to_service(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     return replace(
         run, next=Next.CANCELLED if cancelled else Next.RETURNED_TO_SERVICE, why=run.why if cancelled else why[:500]
     )
+
+
+def _cancelled_if_healthy(run: Run, record: TerminationRecord, ports: Ports) -> Run:
+    """Return the run as cancelled if only repair requests the termination, pods hold the node, and it is healthy again.
+    In doubt it is not: a broken node takes no pods.
+    """
+    only_repair = decisions.is_broken(record) and all(cause.kind is CauseKind.UNHEALTHY for cause in record.causes)
+    if run.next is not Next.FAILED or not only_repair:
+        return run
+    from leeward.reconcile.repair import is_healthy_now  # late: one read of the cluster for a whole drain
+
+    node = find_node(record, ports.clusters.kubernetes(record.subject.cluster))
+    with suppress(LeewardError):
+        if node is not None and is_healthy_now(node, record.subject.cluster, ports):
+            return replace(run, next=Next.CANCEL, why=f"it is healthy again, and pods hold it: {run.why}"[:500])
+    return run
 
 
 def _keep(node: Node | None, run: Run, kubernetes: Kubernetes, ports: Ports) -> None:

@@ -7,6 +7,18 @@ TERMINATION = "leeward.termination"
 
 OF_DRAINS = (
     Planted(
+        name="a broken node that a budget holds is replaced again every hour",
+        story="closes the record of every node whose pods did not leave",
+        edits=(edit(f"{TERMINATION}.decisions.comes_again", " or is_broken(record)", ""),),
+        tests=("tests/state_machines/test_broken_nodes.py",),
+    ),
+    Planted(
+        name="a broken node that a budget holds takes new pods",
+        story="removes the taint of every node whose pods did not leave",
+        edits=(edit(f"{TERMINATION}.node_removal.return_to_service", "decisions.is_broken(record) or ", ""),),
+        tests=("tests/state_machines/test_broken_nodes.py",),
+    ),
+    Planted(
         name="a deletion is requested on a look from before the taint",
         story="validates again only what has launched something",
         edits=(
