@@ -52,7 +52,11 @@ def is_ours(hook: LifecycleHook, policy: NodePolicy | None, queue_arns: frozense
     """
     if hook.target_arn and hook.target_arn in queue_arns:
         return True
-    if policy is None:
-        return False
-    put_by_sync = hook.name == well_known.TERMINATE_HOOK and is_hook_mark(hook.metadata)
-    return put_by_sync or hook.name in policy.interruption.hooks
+    return policy is not None and (is_put_by_sync(hook) or hook.name in policy.interruption.hooks)
+
+
+def is_put_by_sync(hook: LifecycleHook) -> bool:
+    """Return whether fn sync created the hook: its name, and our mark. Where a termination is open it is ours to answer
+    whatever the policies say by now: no other controller ever will.
+    """
+    return hook.name == well_known.TERMINATE_HOOK and is_hook_mark(hook.metadata)

@@ -14,7 +14,7 @@ from leeward.model.node import Node
 from leeward.model.seen import GONE, Seen, SeenGroup, SeenInstance
 from leeward.model.termination import CauseKind, TerminationRecord
 from leeward.policy.document import NodePolicy, Selector
-from leeward.policy.selection import is_ours, policy_for
+from leeward.policy.selection import is_ours, is_put_by_sync, policy_for
 from leeward.ports import Ports
 from leeward.ports.autoscaling import Groups
 from leeward.ports.clock import Clock
@@ -195,13 +195,15 @@ def of_ours(
     hooks: Iterable[LifecycleHook], record: TerminationRecord, policy: NodePolicy | None, ports: Ports
 ) -> tuple[LifecycleHook, ...]:
     """Return the terminate hooks of a group that are ours to answer for this record; also those that arrived directly
-    at our queue, by whatever topic.
+    at our queue, by whatever topic. A policy that was removed since takes none away: a hook with our mark, or one that
+    was heartbeaten for this record, would hold the instance until its time-out.
     """
-    announced = {cause.hook for cause in record.causes if cause.hook_ours}
+    begun = {cause.hook for cause in record.causes if cause.hook_ours} | record.heartbeats.keys()
     return tuple(
         hook
         for hook in hooks
-        if hook.transition == TERMINATING and (hook.name in announced or is_ours(hook, policy, ports.queue_arns))
+        if hook.transition == TERMINATING
+        and (hook.name in begun or is_put_by_sync(hook) or is_ours(hook, policy, ports.queue_arns))
     )
 
 

@@ -7,6 +7,18 @@ TERMINATION = "leeward.termination"
 
 OF_DRAINS = (
     Planted(
+        name="our hook is not answered once its group's policy is removed",
+        story="asks the policies of now which hooks are ours",
+        edits=(edit(f"{TERMINATION}.instance_state.of_ours", "is_put_by_sync(hook) or ", ""),),
+        tests=("tests/state_machines/test_removed_policies.py",),
+    ),
+    Planted(
+        name="a hook that a removed policy named is not answered",
+        story="forgets which hooks were heartbeaten",
+        edits=(edit(f"{TERMINATION}.instance_state.of_ours", " | record.heartbeats.keys()", ""),),
+        tests=("tests/state_machines/test_removed_policies.py",),
+    ),
+    Planted(
         name="a broken node that a budget holds is replaced again every hour",
         story="closes the record of every node whose pods did not leave",
         edits=(edit(f"{TERMINATION}.decisions.comes_again", " or is_broken(record)", ""),),
