@@ -468,7 +468,7 @@ def test_a_cordon_that_was_there_before_stays_when_the_mark_comes_off(cluster):
     for _ in range(2):
         node = cluster.api.untaint(cluster.api.node("node-a"), TAINT)
         assert (node.tainted, node.unschedulable) == (False, True)
-    assert "leeward.dev/cordoned-before" not in node.annotations
+    assert "leeward.dev/cordoned-by-drain" not in node.annotations
 
 
 def test_a_node_that_is_gone_or_replaced_cannot_be_tainted(cluster):

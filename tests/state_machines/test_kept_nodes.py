@@ -39,7 +39,7 @@ def test_a_node_that_is_drained_alone_loses_its_pods_and_stays_in_service_cordon
     assert stays(system)
     node = the_node(system)
     assert (node.tainted, node.unschedulable) == (False, True)
-    assert well_known.CORDONED_BEFORE not in node.annotations
+    assert well_known.CORDONED_BY_DRAIN not in node.annotations
     assert ended(system) == (Status.CLOSED, Outcome.KEPT)
     assert not {"Settle", "Terminate", "RemoveNode"} & set(walk.states)
 

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from leeward.model import well_known
 from leeward.model.node import Taint, cordoned, tainted, uncordoned, untainted
 from tests.fakes.builders import a_node
@@ -72,3 +74,32 @@ def test_a_label_of_ours_comes_off_though_another_tool_has_removed_the_taint():
     leaving = tainted(a_node(), TAINT, cordon=True, exclude=True)
     tampered = replace(leaving, taints=(), unschedulable=False)
     assert untainted(tampered, TAINT) == a_node()
+
+
+def test_a_cordon_of_ours_comes_off_though_the_taint_was_removed_during_the_drain_and_added_again():
+    """An operator removes the taint; the drain adds it again within seconds."""
+    tampered = replace(tainted(a_node(), TAINT, cordon=True, exclude=True), taints=())
+    assert untainted(tainted(tampered, TAINT, cordon=True, exclude=True), TAINT) == a_node()
+    assert untainted(tampered, TAINT) == a_node()
+
+
+def test_a_cordon_of_another_owner_stays_though_the_taint_was_removed_and_added_again():
+    theirs = replace(a_node(), unschedulable=True)
+    tampered = replace(tainted(theirs, TAINT, cordon=True), taints=())
+    assert untainted(tainted(tampered, TAINT, cordon=True), TAINT) == theirs
+    assert untainted(tampered, TAINT) == theirs
+
+
+def test_a_cordon_without_our_taint_is_not_noted():
+    """A rebalance recommendation may only cordon: nothing removes that again."""
+    only = tainted(a_node(), Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule"), cordon=True)
+    assert only.unschedulable
+    assert not only.taken_out
+
+
+@pytest.mark.parametrize("unschedulable", [False, True])
+def test_tainting_again_and_again_leaves_the_owner_of_the_cordon(unschedulable):
+    node = replace(a_node(), unschedulable=unschedulable)
+    leaving = tainted(tainted(node, TAINT, cordon=False), TAINT, cordon=True)
+    assert tainted(leaving, TAINT, cordon=True) == leaving
+    assert untainted(leaving, TAINT) == node

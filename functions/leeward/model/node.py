@@ -128,32 +128,32 @@ class Node:
 
     @property
     def taken_out(self) -> bool:
-        """True if a termination has left a trace on it: the taint, or the label that keeps it out of load balancers."""
-        return self.tainted or well_known.EXCLUDED_BY_DRAIN in self.annotations
+        """True if a termination has left a trace on it: the taint, or the note of its cordon or of the label that keeps
+        it out of load balancers.
+        """
+        return self.tainted or bool(
+            {well_known.CORDONED_BY_DRAIN, well_known.EXCLUDED_BY_DRAIN} & self.annotations.keys()
+        )
 
 
 def tainted(node: Node, taint: Taint, *, cordon: bool, exclude: bool = False) -> Node:
     """Return the node as it should be with the taint (identified by key and effect), cordoned if requested, and with
     `exclude` no target of load balancers.
 
-    An earlier cordon is remembered in an annotation: it belongs to another owner. So does an earlier label: only a
-    label noted as ours is removed again.
+    An earlier cordon and an earlier label belong to another owner: only those noted as ours are removed again. The
+    notes outlive the taint, which a person may remove during the drain.
     """
+    if cordon and not node.unschedulable and taint.key == well_known.DISRUPTED_TAINT:
+        node = replace(node, annotations={**node.annotations, well_known.CORDONED_BY_DRAIN: "true"})
+    node = replace(node, unschedulable=node.unschedulable or cordon)
     if exclude and well_known.EXCLUDE_LABEL not in node.labels:
         labels, notes = (
             {**node.labels, well_known.EXCLUDE_LABEL: "true"},
             {**node.annotations, well_known.EXCLUDED_BY_DRAIN: "true"},
         )
         node = replace(node, labels=labels, annotations=notes)
-    if any((known.key, known.effect) == (taint.key, taint.effect) for known in node.taints):
-        return replace(node, unschedulable=node.unschedulable or cordon)
-    before = {well_known.CORDONED_BEFORE: "true"} if cordon and node.unschedulable else {}
-    return replace(
-        node,
-        taints=(*node.taints, taint),
-        unschedulable=node.unschedulable or cordon,
-        annotations={**node.annotations, **before},
-    )
+    there = any((known.key, known.effect) == (taint.key, taint.effect) for known in node.taints)
+    return node if there else replace(node, taints=(*node.taints, taint))
 
 
 def cordoned(node: Node, by: str, *, exclude: bool = False) -> Node:
@@ -175,18 +175,18 @@ def uncordoned(node: Node) -> Node:
     ours = {well_known.CORDONED_FOR, well_known.EXCLUDED_FOR} & node.annotations.keys()
     if not ours:
         return node
-    gone, notes, labels = set(ours), dict(node.annotations), dict(node.labels)
+    notes, labels = dict(node.annotations), dict(node.labels)
     if well_known.EXCLUDED_FOR in ours and node.tainted:
         notes[well_known.EXCLUDED_BY_DRAIN] = "true"
     elif well_known.EXCLUDED_FOR in ours:
         labels.pop(well_known.EXCLUDE_LABEL, None)
     if well_known.CORDONED_FOR in ours and node.tainted:
-        gone.add(well_known.CORDONED_BEFORE)
+        notes[well_known.CORDONED_BY_DRAIN] = "true"
     return replace(
         node,
         unschedulable=node.unschedulable and (node.tainted or well_known.CORDONED_FOR not in ours),
         labels=labels,
-        annotations={key: value for key, value in notes.items() if key not in gone},
+        annotations={key: value for key, value in notes.items() if key not in ours},
     )
 
 
@@ -242,20 +242,17 @@ def untainted(node: Node, taint: Taint) -> Node:
     had cordoned or excluded it before. A taint of the same key with another value has another owner: nothing is
     changed.
 
-    Without the taint only the label can be ours: a cordon alone is not.
+    What is noted is ours without the taint as well, which a person may have removed.
     """
-    there = [known for known in node.taints if known.key == taint.key]
-    if any(known.value != taint.value for known in there):
+    if any(known.key == taint.key and known.value != taint.value for known in node.taints):
         return node
     node = _included(node)
-    if not there:
-        return node
-    theirs = well_known.CORDONED_BEFORE in node.annotations
+    ours = well_known.CORDONED_BY_DRAIN in node.annotations
     return replace(
         node,
         taints=tuple(known for known in node.taints if known.key != taint.key),
-        unschedulable=node.unschedulable and theirs,
-        annotations={key: value for key, value in node.annotations.items() if key != well_known.CORDONED_BEFORE},
+        unschedulable=node.unschedulable and not ours,
+        annotations={key: value for key, value in node.annotations.items() if key != well_known.CORDONED_BY_DRAIN},
     )
 
 

@@ -182,9 +182,9 @@ class Kubernetes(Workloads, Protocol):
 
     def untaint(self, node: Node, taint: Taint) -> Node:
         """Remove the taint, uncordon and include in load balancers again, unless another owner had cordoned or excluded
-        the node before. Without the taint only Leeward's label is removed; nothing is removed with a taint of the same
-        key and another value, which has another owner, or where a drain has excluded the node from load balancers since
-        `node` was read. Raises ObjectGoneError.
+        the node before. Without the taint only Leeward's own cordon and label are removed; nothing is removed with a
+        taint of the same key and another value, which has another owner, or where a drain has excluded the node from
+        load balancers since `node` was read. Raises ObjectGoneError.
         """
         ...
 

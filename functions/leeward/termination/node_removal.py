@@ -81,13 +81,13 @@ def _cancelled_if_healthy(run: Run, record: TerminationRecord, ports: Ports) -> 
 
 
 def _keep(node: Node | None, run: Run, kubernetes: Kubernetes, ports: Ports) -> None:
-    """Remove the taint and leave the cordon. The cordon is noted as its operator's first, so that it does not leave
-    with the taint; run again after a crash between the two, it writes the same.
+    """Remove the taint and leave the cordon. The note that the cordon is ours is removed first, so that it does not
+    leave with the taint; run again after a crash between the two, it writes the same.
     """
     if node is None:
         return
-    if node.tainted:
-        node = kubernetes.annotate(node, {well_known.CORDONED_BEFORE: "true"})
+    if node.taken_out:
+        node = kubernetes.annotate(node, {well_known.CORDONED_BY_DRAIN: None})
         kubernetes.untaint(node, disruption_taint(ports.deployment))
     message = f"{run.why}; the instance is kept, and the node stays cordoned until: kubectl uncordon {node.name}"
     kubernetes.event(node, reason="Drained", message=message, warning=False, now=ports.clock.now())

@@ -299,7 +299,11 @@ OF_DRAINS = (
                 "[node for node in tainted if not node.is_foreign(ports.deployment)]",
                 "tainted",
             ),
-            edit(f"{NODE}.untainted", "if any(known.value != taint.value for known in there):", "if False:"),
+            edit(
+                f"{NODE}.untainted",
+                "if any(known.key == taint.key and known.value != taint.value for known in node.taints):",
+                "if False:",
+            ),
         ),
         rules=frozenset({Rule.FOREIGN_TAINT}),
         scenario=with_features(Feature.OTHER_DEPLOYMENT, hours=1),

@@ -7,6 +7,18 @@ TERMINATION = "leeward.termination"
 
 OF_DRAINS = (
     Planted(
+        name="a drain takes an operator's cordon for its own",
+        story="notes the cordon whoever has set it",
+        edits=(edit("leeward.model.node.tainted", "if cordon and not node.unschedulable and", "if cordon and"),),
+        tests=("tests/unit/test_node_cordons.py",),
+    ),
+    Planted(
+        name="a node whose taint was removed during its drain stays cordoned",
+        story="undoes what came with the taint, and only where the taint is there",
+        edits=(edit("leeward.model.node.untainted", "ours = well_known", "ours = bool(node.taints) and well_known"),),
+        tests=("tests/unit/test_node_cordons.py",),
+    ),
+    Planted(
         name="our hook is not answered once its group's policy is removed",
         story="asks the policies of now which hooks are ours",
         edits=(edit(f"{TERMINATION}.instance_state.of_ours", "is_put_by_sync(hook) or ", ""),),
@@ -58,7 +70,7 @@ OF_DRAINS = (
         name="an upgrade takes a node that drains back into load balancers",
         story="removes the label of its own whatever else happens to the node",
         edits=(
-            edit("leeward.model.node.uncordoned", "in ours and node.tainted:\n        notes", "in ():\n        notes"),
+            edit("leeward.model.node.uncordoned", "if well_known.EXCLUDED_FOR in ours and node.tainted:", "if False:"),
         ),
         tests=("tests/unit/test_node_cordons.py",),
     ),
@@ -110,7 +122,7 @@ OF_DRAINS = (
         edits=(
             edit(
                 f"{TERMINATION}.node_removal._keep",
-                'node = kubernetes.annotate(node, {well_known.CORDONED_BEFORE: "true"})',
+                "node = kubernetes.annotate(node, {well_known.CORDONED_BY_DRAIN: None})",
                 "pass",
             ),
         ),

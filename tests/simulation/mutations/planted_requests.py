@@ -141,7 +141,11 @@ OF_REQUESTS = (
         story="takes every taint with the key for its own",
         edits=(
             edit("leeward.model.node.Node.is_foreign", "self.disrupted_by not in {None, deployment}", "False"),
-            edit("leeward.model.node.untainted", "any(known.value != taint.value for known in there)", "False"),
+            edit(
+                "leeward.model.node.untainted",
+                "any(known.key == taint.key and known.value != taint.value for known in node.taints)",
+                "False",
+            ),
         ),
         tests=("tests/unit/reconcile/test_two_deployments.py",),
     ),
