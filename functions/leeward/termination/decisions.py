@@ -11,6 +11,7 @@ from leeward.model.deadlines import ABRUPT, maintenance, taken_at
 from leeward.model.group import GroupFacts
 from leeward.model.instance import ALIVE, Instance
 from leeward.model.lifecycle import ENDING, IN_SERVICE, IN_WORK, PRESENT, is_held, role_of
+from leeward.model.node import Node
 from leeward.model.reboot import RebootBy
 from leeward.model.surge_instance import SurgeOwner
 from leeward.model.termination import VOLUNTARY, CauseKind, TerminationRecord
@@ -170,6 +171,15 @@ def may_wait(record: TerminationRecord, lifecycle: str | None, state: str, now: 
         return False
     held = lifecycle in {None, IN_SERVICE} or is_held(lifecycle)
     return held and state in ALIVE
+
+
+def waits_for_no_kubelet(record: TerminationRecord, node: Node, policy: NodePolicy, now: datetime) -> bool:
+    """Return whether the drain's time bounds the wait for terminating pods as well: nothing runs down their grace on a
+    node that has been NotReady for `repair.notReadyAfter`. Only where that is why it ends, or with `drain.force`.
+    """
+    if node.ready or now - (node.not_ready_since or node.created) < policy.repair.not_ready_after:
+        return False
+    return policy.drain.force or all(cause.kind is CauseKind.UNHEALTHY for cause in record.causes)
 
 
 def after_time_out(

@@ -293,11 +293,15 @@ def _unfinished(
         return pause_drain(run, situation, started, why, ports.clock, hint=hint, moments=turn_times(plan))
     # Termination is requested for each pod whose turn it is, and each has its own grace.
     all_requested = not progress.blocked_by and not progress.not_asked
-    if all_requested and decisions.may_wait(situation.record, situation.lifecycle, situation.state, now):
+    silent = all_requested and decisions.waits_for_no_kubelet(situation.record, node, situation.policy, now)
+    why = f"{why}; its kubelet does not answer" if silent else why
+    waits = all_requested and not silent
+    if waits and decisions.may_wait(situation.record, situation.lifecycle, situation.state, now):
         return pause_drain(run, situation, started, f"{over}, but {why}", ports.clock, hint=longest_grace(plan, now))
     retains = situation.group is not None and situation.group.retains
     record, lifecycle, state = situation.record, situation.lifecycle, situation.state
-    match decisions.after_time_out(record, lifecycle, state, now, deletes=deletes, retains=retains):
+    after = decisions.after_time_out(record, lifecycle, state, now, deletes=deletes, retains=retains)
+    match Next.DRAINED if silent else after:
         case Next.DRAINED:
             report_given_up(node, f"{over}: {why}", kubernetes, now)
             return _drained(run, situation, f"{over}, let go although {why}", ports.clock, ports.claims)

@@ -7,6 +7,18 @@ TERMINATION = "leeward.termination"
 
 OF_DRAINS = (
     Planted(
+        name="a node without a kubelet is held for as long as its pods' grace",
+        story="waits for every pod that was evicted, whatever is there to stop it",
+        edits=(edit(f"{TERMINATION}.decisions.waits_for_no_kubelet", "if node.ready or", "if True or"),),
+        tests=("tests/state_machines/test_dead_kubelets.py",),
+    ),
+    Planted(
+        name="the time-out of a drain cuts the grace of pods on a living node",
+        story="takes every node under repair for dead",
+        edits=(edit(f"{TERMINATION}.decisions.waits_for_no_kubelet", "if node.ready or", "if False and"),),
+        tests=("tests/state_machines/test_dead_kubelets.py",),
+    ),
+    Planted(
         name="a drain takes an operator's cordon for its own",
         story="notes the cordon whoever has set it",
         edits=(edit("leeward.model.node.tainted", "if cordon and not node.unschedulable and", "if cordon and"),),
