@@ -114,12 +114,12 @@ def _waiting(hook: LifecycleHook, record: TerminationRecord | None, ours: bool, 
     return WaitingHook(hook=hook, ours=ours, until=until, exact=since is not None)
 
 
-def drain_ends_at(record: TerminationRecord | None, policy: NodePolicy) -> datetime | None:
+def drain_ends_at(record: TerminationRecord | None, policy: NodePolicy, now: datetime) -> datetime | None:
     """Return when the drain under way stops waiting for pods: its time-out, or the moment at which EC2 takes the
     instance; None while no drain is under way.
     """
     if record is None or record.status is not Status.OPEN:
         return None
     started = record.times.get("draining")
-    ends = (deadlines.release_at(record), deadlines.drain_end(record, policy.drain, started) if started else None)
+    ends = (deadlines.release_at(record, now), deadlines.drain_end(record, policy.drain, started) if started else None)
     return min((moment for moment in ends if moment), default=None)

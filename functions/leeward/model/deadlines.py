@@ -3,18 +3,30 @@
 The time-out of a lifecycle hook is none: heartbeats extend ours, and `leeward.termination.deadlines` says when another
 team's counts."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
-from leeward.model.termination import CauseKind, TerminationRecord
+from leeward.model.termination import Cause, CauseKind, TerminationRecord
 
 ABRUPT = (CauseKind.SPOT_INTERRUPTION, CauseKind.CAPACITY_RESERVATION)  # two minutes after the warning
 TAKEN = (*ABRUPT, CauseKind.CAPACITY_BLOCK)  # EC2 ends the instance at the deadline, whatever runs there
+OVERDUE = timedelta(minutes=5)  # EC2 takes an instance within seconds of the moment that it has announced
 
 
-def taken_at(record: TerminationRecord) -> datetime | None:
-    """Return when EC2 ends the instance by itself, None while no warning announces it."""
-    moments = (cause.deadline for cause in record.causes if cause.kind in TAKEN)
+def taken_at(record: TerminationRecord, now: datetime) -> datetime | None:
+    """Return when EC2 ends the instance by itself, None while no warning announces it. A warning that has not come true
+    has no effect any more: it was replayed or forged, or EC2 has kept the instance.
+    """
+    moments = (cause.deadline for cause in record.causes if cause.kind in TAKEN and not _is_overdue(cause, now))
     return min((moment for moment in moments if moment is not None), default=None)
+
+
+def is_abrupt(record: TerminationRecord, now: datetime) -> bool:
+    """Return whether EC2 takes the instance within minutes, by a warning that may still come true."""
+    return any(cause.kind in ABRUPT and not _is_overdue(cause, now) for cause in record.causes)
+
+
+def _is_overdue(cause: Cause, now: datetime) -> bool:
+    return cause.kind in ABRUPT and cause.deadline is not None and now - cause.deadline > OVERDUE
 
 
 def maintenance(record: TerminationRecord, now: datetime) -> tuple[datetime, ...]:
@@ -35,7 +47,7 @@ def maintenance(record: TerminationRecord, now: datetime) -> tuple[datetime, ...
 
 def detach_deadline(record: TerminationRecord, now: datetime) -> datetime | None:
     """Return when EC2 takes the instance: the earliest of its warnings and of the maintenance that is ahead."""
-    dates = (taken_at(record), *maintenance(record, now))
+    dates = (taken_at(record, now), *maintenance(record, now))
     return min((moment for moment in dates if moment is not None), default=None)
 
 

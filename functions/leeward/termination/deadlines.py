@@ -6,7 +6,7 @@ drain of the record's period, so that attempts do not extend it."""
 from datetime import datetime, timedelta
 from math import ceil
 
-from leeward.model.deadlines import ABRUPT, detach_deadline, taken_at
+from leeward.model.deadlines import detach_deadline, is_abrupt, taken_at
 from leeward.model.group import HookResult
 from leeward.model.termination import CauseKind, TerminationRecord
 from leeward.policy.document import DrainPolicy
@@ -15,12 +15,12 @@ LONG_GRACE = timedelta(minutes=5)  # pods with a longer one are deleted on facts
 DEADLINE_MARGIN = timedelta(seconds=5)  # what terminating and answering need before EC2 takes the instance
 
 
-def release_at(record: TerminationRecord) -> datetime | None:
+def release_at(record: TerminationRecord, now: datetime) -> datetime | None:
     """Return when an instance that EC2 takes is released, drained or not, so that its hooks are answered before that.
     It is never released earlier while pods are left, and no pause and no work inside a step exceeds this moment. None:
     EC2 does not take the instance. Maintenance releases nothing: an instance that EC2 leaves in service keeps its pods.
     """
-    taken = taken_at(record)
+    taken = taken_at(record, now)
     return taken - DEADLINE_MARGIN if taken is not None else None
 
 
@@ -28,7 +28,7 @@ def out_of_time(record: TerminationRecord, policy: DrainPolicy, started: datetim
     """Return why the drain's time is over, or None while it is not: the end of its own time, or the moment the instance
     is taken. An instance that EC2 takes does not return to service before that: it would get pods again, for a minute.
     """
-    release = release_at(record)
+    release = release_at(record, now)
     if release is not None and now >= release:
         return "the instance is being taken now"
     if release is not None and not policy.force:
@@ -66,7 +66,7 @@ def may_delete(
     record: TerminationRecord, policy: DrainPolicy, started: datetime, now: datetime, *, ours_hold: bool
 ) -> bool:
     """Return whether a step that begins now may delete pods, for an instance that EC2 does not take anyway."""
-    if release_at(record) is not None:
+    if release_at(record, now) is not None:
         return False
     chosen = record.options is not None and record.options.deadline is not None
     if not (policy.force or policy.termination_grace_period is not None or chosen):
@@ -84,7 +84,7 @@ def deregistered_by(
     half of the drain's time, so that the pods have as much. None: no wait, because the instance is taken too soon or
     the policy says so.
     """
-    if not policy.deregistration_timeout or record.has(*ABRUPT):
+    if not policy.deregistration_timeout or is_abrupt(record, now):
         return None
     half = _halfway(record, policy, started, started, node_deadline(record, policy, started, now, ours_hold=ours_hold))
     return min(started + policy.deregistration_timeout, half)
@@ -111,7 +111,7 @@ def held_by(
     past a deadline.
     """
     deadline = node_deadline(record, policy, started, now, ours_hold=ours_hold)
-    ends = (record.times.get("drained", now) + span, release_at(record), deadline)
+    ends = (record.times.get("drained", now) + span, release_at(record, now), deadline)
     return min(moment for moment in ends if moment is not None)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from math import ceil
 
-from leeward.model.deadlines import ABRUPT, maintenance, taken_at
+from leeward.model.deadlines import ABRUPT, is_abrupt, maintenance, taken_at
 from leeward.model.group import GroupFacts
 from leeward.model.instance import ALIVE, Instance
 from leeward.model.lifecycle import ENDING, IN_SERVICE, IN_WORK, PRESENT, is_held, role_of
@@ -88,7 +88,7 @@ def _why_no_replacement(
         return "the group itself is ending the instance"
     if in_storm(record):
         return f"EC2 takes {record.subject.together} instances at once: the group replaces them"
-    taken = taken_at(record)
+    taken = taken_at(record, now)
     if taken is not None and now > taken - LAUNCHED_AHEAD:
         return "EC2 takes the instance before another would be Ready: the group replaces it"
     return "its Capacity Block ends, and another in it would as well" if record.has(CauseKind.CAPACITY_BLOCK) else None
@@ -115,14 +115,14 @@ def only_evacuated(record: TerminationRecord) -> bool:
 
 
 def terminates_first(
-    record: TerminationRecord, policy: NodePolicy, lifecycle: str | None, *, hook_guards: bool
+    record: TerminationRecord, policy: NodePolicy, lifecycle: str | None, now: datetime, *, hook_guards: bool
 ) -> bool:
     """Return whether the group is asked to terminate before the drain. It is if EC2 takes the instance soon and a
     terminate hook of ours guards the group: the hook then holds the instance while it drains, and the group's answer no
     longer depends on our deadline. The same holds for an upgrade whose policy selects that order (docs/features.md,
     V3).
     """
-    wanted = (record.has(*ABRUPT) and not in_storm(record)) or asks_first(record, policy)
+    wanted = (is_abrupt(record, now) and not in_storm(record)) or asks_first(record, policy)
     return hook_guards and wanted and lifecycle is not None and role_of(lifecycle) not in ENDING | IN_WORK
 
 
@@ -142,7 +142,7 @@ def back_to_replacement(
         wanted = wants_replacement(record, group, policy, lifecycle, now)
         if wanted.act:
             return wanted.why
-    first = terminates_first(record, policy, lifecycle, hook_guards=hook_guards)
+    first = terminates_first(record, policy, lifecycle, now, hook_guards=hook_guards)
     if first and "terminating" not in record.times:
         return "a cause has joined: the group is asked to terminate the instance before it drains"
     return None
@@ -166,7 +166,7 @@ def may_wait(record: TerminationRecord, lifecycle: str | None, state: str, now: 
     over: the time-out is for pods that do not leave, not for pods that are terminating. False if the instance is taken
     or ended without waiting for Leeward.
     """
-    release = deadlines.release_at(record)
+    release = deadlines.release_at(record, now)
     if release is not None and now >= release:
         return False
     held = lifecycle in {None, IN_SERVICE} or is_held(lifecycle)
@@ -203,7 +203,7 @@ def after_time_out(
     """
     if deletes:
         return Next.WAIT
-    release = deadlines.release_at(record)
+    release = deadlines.release_at(record, now)
     taken = release is not None and now >= release
     held = role_of(lifecycle) in ENDING
     if held and (retains or held_for_upgrade(record)) and not taken:
@@ -212,11 +212,11 @@ def after_time_out(
     return Next.DRAINED if taken or leaving else Next.FAILED
 
 
-def left_its_group(record: TerminationRecord, instance: Instance | None, lifecycle: str | None) -> bool:
+def left_its_group(record: TerminationRecord, instance: Instance | None, lifecycle: str | None, now: datetime) -> bool:
     """Return whether the instance was detached and nothing else ends it. A drain would then move its pods, or delete
     them at a deadline, for an instance that stays.
     """
-    return is_detached(record, instance, lifecycle) and not record.has(*ENDS_OUTSIDE)
+    return is_detached(record, instance, lifecycle, now) and not record.has(*ENDS_OUTSIDE)
 
 
 def is_back(record: TerminationRecord, lifecycle: str | None) -> bool:
@@ -227,12 +227,12 @@ def is_back(record: TerminationRecord, lifecycle: str | None) -> bool:
     return wanted is not None and wanted.by is RebootBy.GROUP and role_of(lifecycle) in PRESENT
 
 
-def is_detached(record: TerminationRecord, instance: Instance | None, lifecycle: str | None) -> bool:
+def is_detached(record: TerminationRecord, instance: Instance | None, lifecycle: str | None, now: datetime) -> bool:
     """Return whether a person has detached the instance, according to both Auto Scaling and EC2's tag, and EC2 does not
     take it.
     """
     detached = record.subject.group is not None and lifecycle is None and instance is not None and not instance.group
-    return detached and deadlines.release_at(record) is None
+    return detached and deadlines.release_at(record, now) is None
 
 
 def without_deletions(policy: NodePolicy) -> NodePolicy:

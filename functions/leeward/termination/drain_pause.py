@@ -46,7 +46,7 @@ def pause_drain(
     """Return a pause until the next look at the pods: `hint` seconds, a deadline, a heartbeat or one of `moments`."""
     now, record = clock.now(), situation.record
     end = deadlines.drain_end(record, situation.policy.drain, started)
-    known = (end, detach_deadline(record, now), deadlines.release_at(record), *moments)
+    known = (end, detach_deadline(record, now), deadlines.release_at(record, now), *moments)
     soon = [moment for moment in known if moment is not None and moment > now]
     limits = [*next_heartbeats(situation, now), *soon]
     since = max((cause.at for cause in record.causes if cause.at <= now), default=started)

@@ -13,7 +13,7 @@ from math import ceil
 from typing import Any
 
 from leeward.errors import ClusterUnreachableError, ObjectGoneError, ThrottledError
-from leeward.model.deadlines import ABRUPT
+from leeward.model.deadlines import is_abrupt
 from leeward.model.node import Node, disruption_taint
 from leeward.model.termination import TerminationRecord
 from leeward.ports import Ports
@@ -66,9 +66,9 @@ def _drain(run: Run, record: TerminationRecord, ports: Ports) -> Run:
     run = replace(run, version=situation.record.version)
     if situation.ended:
         return replace(run, next=Next.GONE, why=f"EC2 says {situation.state}")
-    if instead := _kept(run, situation):
+    if instead := _kept(run, situation, ports.clock.now()):
         return instead
-    if decisions.is_detached(situation.record, situation.instance, situation.lifecycle):
+    if decisions.is_detached(situation.record, situation.instance, situation.lifecycle, ports.clock.now()):
         situation = replace(situation, policy=decisions.without_deletions(situation.policy))
     joined = decisions.back_to_replacement(
         situation.record,
@@ -99,12 +99,12 @@ def _drain(run: Run, record: TerminationRecord, ports: Ports) -> Run:
         return pause_drain(run, situation, started, why, ports.clock, hint=10)
 
 
-def _kept(run: Run, situation: InstanceState) -> Run | None:
+def _kept(run: Run, situation: InstanceState, now: datetime) -> Run | None:
     """Return the next step for an instance that nothing takes out of service any more; None for any other."""
     record, lifecycle = situation.record, situation.lifecycle
     if decisions.is_back(record, lifecycle):
         return replace(run, next=Next.REBOOT, why=f"its group says {lifecycle}")
-    if decisions.left_its_group(record, situation.instance, lifecycle):
+    if decisions.left_its_group(record, situation.instance, lifecycle, now):
         return replace(run, next=Next.CANCEL, why="it was detached from its group, and nothing else ends it")
     return None
 
@@ -115,7 +115,7 @@ def _decides_now(situation: InstanceState, clock: Clock) -> bool:
     """
     record, policy, now = situation.record, situation.policy.drain, clock.now()
     lifecycle = situation.lifecycle
-    if decisions.is_detached(record, situation.instance, lifecycle) or decisions.is_back(record, lifecycle):
+    if decisions.is_detached(record, situation.instance, lifecycle, now) or decisions.is_back(record, lifecycle):
         return True
     started = record.times.get("draining") or now
     return deadlines.may_delete(record, policy, started, now, ours_hold=situation.ours_hold)
@@ -209,7 +209,7 @@ def _tainted(node: Node, situation: InstanceState, started: datetime, kubernetes
     except (ClusterUnreachableError, ThrottledError):
         now, policy = ports.clock.now(), situation.policy.drain
         over = deadlines.out_of_time(situation.record, policy, started, now) is not None
-        if not (over or situation.record.has(*ABRUPT)):
+        if not (over or is_abrupt(situation.record, now)):
             raise
         return node
 

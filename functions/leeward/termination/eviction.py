@@ -51,7 +51,7 @@ def work(
     The node counts as drained only by a consistent list.
     """
     step = _Step(node, situation, started, kubernetes, ports)
-    release = deadlines.release_at(situation.record)
+    release = deadlines.release_at(situation.record, step.began)
     stop = min(step.began + WORK, release or step.began + WORK)
     there: set[str] | None = None
     quiet, cached = 0, False  # quiet: reads since the last eviction
@@ -188,10 +188,10 @@ class _Step:
         is released: a slow API must not use up the time that the hooks need to be answered. A forced drain goes on
         after that moment, in turns that begin later.
         """
-        progress, release = self.progress, deadlines.release_at(self._situation.record)
+        began, progress = self._clock.now(), self.progress
+        release = deadlines.release_at(self._situation.record, began)
         progress.blocked_by = {refused.pod.key: (refused.reason,) for refused in plan.refuse}
         progress.not_asked = 0
-        began = self._clock.now()
         over = began + LONGEST_TURN
         if release is not None and began < release:
             over = min(over, release)

@@ -60,8 +60,8 @@ def ask_for_replacement(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     if (record.keeps or record.reboot is not None) and record.surge_settled:
         return replace(run, version=record.version, next=Next.DRAIN, why="it is drained alone: its instance is kept")
     asked = Asked(replacement=record.replacement) if record.replacement else _ask(situation, ports)
-    guarded = bool(situation.our_hooks)
-    first = decisions.terminates_first(record, situation.policy, situation.lifecycle, hook_guards=guarded)
+    guarded, now = bool(situation.our_hooks), ports.clock.now()
+    first = decisions.terminates_first(record, situation.policy, situation.lifecycle, now, hook_guards=guarded)
     why = outcome_sentence(record, asked.replacement)
     if decisions.asks_first(record, situation.policy) and not guarded:
         why = f"no terminate hook of ours guards {record.subject.group}: it drains first; {why}"

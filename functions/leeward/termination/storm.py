@@ -25,7 +25,7 @@ def in_storm(record: TerminationRecord) -> bool:
 
 def evicts_alone(record: TerminationRecord, now: datetime) -> bool:
     """Return whether a step evicts without a call to AWS: in a storm, until the instance is released."""
-    release = deadlines.release_at(record)
+    release = deadlines.release_at(record, now)
     return in_storm(record) and release is not None and now < release
 
 
@@ -34,7 +34,7 @@ def pause_seconds(record: TerminationRecord, now: datetime, moments: Sequence[da
     next of the `moments` at which more pods have their turn.
     """
     pause = SHORTEST_PAUSE + crc32(record.instance.encode()) % SPREAD
-    release = deadlines.release_at(record)
+    release = deadlines.release_at(record, now)
     ends = [] if release is None else [int((release - now).total_seconds())]
     turns = [ceil((moment - now).total_seconds()) for moment in moments if moment > now]
     return max(1, min([pause, *ends, *turns]))

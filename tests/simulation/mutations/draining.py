@@ -243,7 +243,7 @@ OF_DRAINS = (
         breaks=edited(
             edit(
                 "leeward.termination.deadlines.release_at",
-                "taken = taken_at(record)",
+                "taken = taken_at(record, now)",
                 "taken = min((cause.deadline for cause in record.causes if cause.deadline), default=None)",
             )
         ),

@@ -7,6 +7,12 @@ TERMINATION = "leeward.termination"
 
 OF_DRAINS = (
     Planted(
+        name="a replayed warning ends a running node at once",
+        story="believes a warning however old it is",
+        edits=(edit("leeward.model.deadlines._is_overdue", "cause.kind in ABRUPT and", "False and"),),
+        tests=("tests/state_machines/test_overdue_warnings.py",),
+    ),
+    Planted(
         name="a node without a kubelet is held for as long as its pods' grace",
         story="waits for every pod that was evicted, whatever is there to stop it",
         edits=(edit(f"{TERMINATION}.decisions.waits_for_no_kubelet", "if node.ready or", "if True or"),),

@@ -421,11 +421,11 @@ class TestHooks:
 def test_the_drain_under_way_gives_up_at_its_time_out_or_when_ec2_takes_the_instance():
     policy = drains(timeout=15 * MINUTE)
     begun = a_record(times={"draining": NOW})
-    assert drain_ends_at(begun, policy) == NOW + 15 * MINUTE
+    assert drain_ends_at(begun, policy, NOW) == NOW + 15 * MINUTE
     warning = Cause(id="e", kind=CauseKind.SPOT_INTERRUPTION, at=NOW, deadline=NOW + 2 * MINUTE)
-    assert drain_ends_at(replace(begun, causes=(warning,)), policy) == NOW + timedelta(seconds=115)
-    assert drain_ends_at(None, policy) is None
-    assert drain_ends_at(replace(begun, status=Status.CLOSED), policy) is None
+    assert drain_ends_at(replace(begun, causes=(warning,)), policy, NOW) == NOW + timedelta(seconds=115)
+    assert drain_ends_at(None, policy, NOW) is None
+    assert drain_ends_at(replace(begun, status=Status.CLOSED), policy, NOW) is None
 
 
 def test_a_replica_set_of_a_deployment_is_known_by_its_hash():

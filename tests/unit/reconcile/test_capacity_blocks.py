@@ -61,7 +61,7 @@ def test_the_drain_begins_so_long_before_ec2_terminates_the_instances(policy, mi
     reconcile_once(system.ports)
     record = system.claims.records["i-0abc"]
     assert record.has(CauseKind.CAPACITY_BLOCK)
-    assert deadlines.release_at(record) == ENDS - 30 * MINUTE - deadlines.DEADLINE_MARGIN
+    assert deadlines.release_at(record, system.clock.now()) == ENDS - 30 * MINUTE - deadlines.DEADLINE_MARGIN
     assert system.executions.started == ["i-0abc-1"]
 
 

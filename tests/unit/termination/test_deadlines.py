@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leeward.model.deadlines import detach_deadline, known_deadline
+from leeward.model.deadlines import detach_deadline, is_abrupt, known_deadline, taken_at
 from leeward.model.termination import Cause, CauseKind, Status, TerminationRecord
 from leeward.policy.document import DrainPolicy, Heartbeat
 from leeward.termination import decisions, heartbeat_times
@@ -71,7 +71,7 @@ def test_the_deadline_of_a_manual_drain_is_shown_as_well():
 
 def test_an_instance_is_released_five_seconds_before_its_detach_deadline_and_not_after():
     record = a_record(a_cause(CauseKind.SPOT_INTERRUPTION, 2))
-    release = release_at(record)
+    release = release_at(record, NOW)
     assert release == NOW + timedelta(seconds=115)
     assert out_of_time(record, DrainPolicy(), NOW, release - MOMENT) is None
     assert out_of_time(record, DrainPolicy(), NOW, release) == "the instance is being taken now"
@@ -79,7 +79,7 @@ def test_an_instance_is_released_five_seconds_before_its_detach_deadline_and_not
 
 def test_maintenance_releases_nothing_before_the_drains_own_time_out():
     record = a_record(a_cause(CauseKind.SCHEDULED_CHANGE, 5))
-    assert release_at(record) is None
+    assert release_at(record, NOW) is None
     assert out_of_time(record, DrainPolicy(), NOW, NOW + 14 * MINUTE) is None
     assert out_of_time(record, DrainPolicy(), NOW, NOW + 15 * MINUTE) == "drain.timeout of 900 s has passed"
 
@@ -143,3 +143,17 @@ def test_pauses_grow_with_what_was_waited_up_to_ten_minutes():
     assert found == [2, 15, 30, 30, 180, 600, 600]
     soon = NOW + timedelta(seconds=7)
     assert decisions.pause_seconds(waited=2880 * MINUTE, limits=[soon], now=NOW) == 7
+
+
+@pytest.mark.parametrize("kind", [CauseKind.SPOT_INTERRUPTION, CauseKind.CAPACITY_RESERVATION])
+def test_a_warning_that_has_not_come_true_within_minutes_has_no_effect_any_more(kind):
+    record = a_record(a_cause(kind, 0))
+    assert [is_abrupt(record, NOW + minutes * MINUTE) for minutes in (0, 5, 6)] == [True, True, False]
+    assert taken_at(record, NOW + 5 * MINUTE) == NOW
+    assert taken_at(record, NOW + 6 * MINUTE) is None
+    assert out_of_time(record, DrainPolicy(), NOW + 6 * MINUTE, NOW + 7 * MINUTE) is None
+
+
+def test_the_end_of_a_capacity_block_stands():
+    record = a_record(a_cause(CauseKind.CAPACITY_BLOCK, 0))
+    assert taken_at(record, NOW + 60 * MINUTE) == NOW

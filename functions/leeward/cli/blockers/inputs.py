@@ -121,7 +121,7 @@ class ClusterInputs:
             hooks=hooks,
             deadline=deadline,
             options=(record.options if record else None) or BY_POLICY,
-            drain_ends=drain_ends_at(record, chosen),
+            drain_ends=drain_ends_at(record, chosen, now),
             detaching_since=record.times.get("drained") if record else None,
             blocked_by=record.blocked_by if record else (),
         )
