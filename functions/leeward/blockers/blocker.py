@@ -15,7 +15,7 @@ class Kind(StrEnum):
 
     The opt-outs (`do-not-disrupt`, `safe-to-evict`, `disruption-window`, and all that begin with `node-` or `policy-`)
     and `beyond-limits` block only voluntary disruption; a pod that `tolerates-taint` blocks drains of kubectl and EKS,
-    and emptiness, not Leeward's own drains.
+    and emptiness, not Leeward's own drains; a `foreign-taint` keeps pods away from the node.
     """
 
     PDB_NONE_NOW = "pdb-none-now"
@@ -41,6 +41,7 @@ class Kind(StrEnum):
     NODE_DO_NOT_CONSOLIDATE = "node-do-not-consolidate"
     NODE_SCALE_DOWN_DISABLED = "node-scale-down-disabled"
     POLICY_DO_NOT_DISRUPT = "policy-do-not-disrupt"
+    FOREIGN_TAINT = "foreign-taint"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +49,7 @@ class Blocker:
     """One blocker. `pod`: namespace/name, None where no pod is concerned. `owner`: Kind/name of the object that can
     change it. `object`: the blocking object, by kind and name. `until`: the latest moment at which it stops blocking by
     itself, or at which nothing waits for it any longer; None: no end is known. `fix`: one sentence with its command.
-    `since`: from which moment on a pod's own fields hold it; None: that is unknown, or another object holds it.
+    `since`: from which moment on a pod's own fields, or a taint, hold it; None: unknown, or another object holds it.
     """
 
     node: str
@@ -70,6 +71,7 @@ class Blocker:
             "object": self.object,
             "until": format_instant(self.until) if self.until else None,
             "fix": self.fix,
+            **({"since": format_instant(self.since)} if self.since and self.kind is Kind.FOREIGN_TAINT else {}),
         }
 
 

@@ -42,5 +42,10 @@ def unannotate(what: str, key: str, namespace: str = "") -> str:
     return f"kubectl annotate {kind}{f' -n {namespace}' if namespace else ''} {name} {key}-"
 
 
+def untaint(node: str, key: str) -> str:
+    """Return the command that removes every taint of the key from a node."""
+    return f"kubectl taint node {node} {key}-"
+
+
 def _patch(budget: PodDisruptionBudget, patch: str) -> str:
     return f"kubectl patch pdb -n {budget.namespace} {budget.name} --type merge -p '{patch}'"

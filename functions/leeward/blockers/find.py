@@ -7,7 +7,7 @@ from datetime import datetime
 
 from leeward.blockers.blocker import Blocker
 from leeward.blockers.inputs import NodeInputs
-from leeward.blockers.nodes import of_hooks, of_opt_outs, of_volumes
+from leeward.blockers.nodes import of_foreign_taints, of_hooks, of_opt_outs, of_volumes
 from leeward.blockers.obstacles import of_record
 from leeward.blockers.pods import of_plan, of_pods
 from leeward.policy.document import DrainPolicy
@@ -25,6 +25,7 @@ def blockers(inputs: NodeInputs, now: datetime) -> tuple[Blocker, ...]:
     """
     policy = inputs.policy.drain if inputs.policy else DrainPolicy()
     collected = [*of_volumes(inputs, policy, now), *of_hooks(inputs), *of_opt_outs(inputs)]
+    collected += of_foreign_taints(inputs.node, now)
     if not inputs.instance_ended:
         collected += [*_planned(inputs, policy, now), *of_record(inputs, policy), *of_pods(inputs, now)]
     return tuple(sorted(collected, key=_order))

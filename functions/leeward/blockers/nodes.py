@@ -8,7 +8,10 @@ from leeward.blockers import commands
 from leeward.blockers.blocker import Blocker, Kind, owner_of
 from leeward.blockers.inputs import NodeInputs, ProtectionOwner, WaitingHook
 from leeward.disruption.do_not_disrupt import DO_NOT_CONSOLIDATE, OptOut, node_opt_outs
+from leeward.model.node import Node
+from leeward.model.node_owners import FOREIGN_TAINTS, forgotten_taints
 from leeward.model.pod import Pod
+from leeward.model.times import format_instant
 from leeward.model.well_known import KEPT_FOR, OF_DISRUPTION, OF_PRESCALE, SCALE_DOWN_DISABLED
 from leeward.policy.document import DrainPolicy
 from leeward.termination.volumes import HeldVolume
@@ -63,6 +66,26 @@ def of_opt_outs(inputs: NodeInputs) -> Iterator[Blocker]:
             object=f"policy {policy.name}: disruption.doNotDisrupt",
             until=None,
             fix=f"it holds up every voluntary method: set disruption.doNotDisrupt: false in policy {policy.name}",
+        )
+
+
+def of_foreign_taints(node: Node, now: datetime) -> Iterator[Blocker]:
+    """Yield the taints that another controller has left behind on the node: pods stay away from it, and no budget
+    counts it as disrupted any more.
+    """
+    for key, since in sorted(forgotten_taints(node, now).items()):
+        yield Blocker(
+            node=node.name,
+            pod=None,
+            owner=f"Controller/{FOREIGN_TAINTS[key]}",
+            kind=Kind.FOREIGN_TAINT,
+            object=f"taint {key}",
+            until=None,
+            fix=(
+                f"{FOREIGN_TAINTS[key]} put it there at {format_instant(since)} and has not removed the node since: "
+                f"{commands.untaint(node.name, key)}"
+            ),
+            since=since,
         )
 
 

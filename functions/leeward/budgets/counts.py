@@ -10,7 +10,7 @@ from datetime import datetime
 from leeward.budgets.disruption_budgets import allowance_among, why_disrupted
 from leeward.model.lifecycle import ENDING, IN_WORK, TERMINATE_WAIT, LifecycleRole, role_of
 from leeward.model.node import Node
-from leeward.model.node_owners import DISRUPTION_TAINTS
+from leeward.model.node_owners import disruption_taint_of
 from leeward.policy.document import NodePolicy, Reason
 from leeward.policy.schedule import any_active
 from leeward.snapshot.cluster import ClusterSnapshot
@@ -64,7 +64,7 @@ def _is_disrupted(snapshot: ClusterSnapshot, node: Node) -> bool:
     """
     group = snapshot.group_of(node)
     in_work = group is not None and role_of(group.lifecycle_of(node.instance_id)) in IN_WORK
-    return in_work or node.instance_id in snapshot.terminating or bool(why_disrupted(node))
+    return in_work or node.instance_id in snapshot.terminating or bool(why_disrupted(node, snapshot.now))
 
 
 def _passing(snapshot: ClusterSnapshot, node: Node) -> bool:
@@ -73,7 +73,7 @@ def _passing(snapshot: ClusterSnapshot, node: Node) -> bool:
     lifecycle = group.lifecycle_of(node.instance_id) if group else None
     if (instance is not None and instance.ended) or role_of(lifecycle) in NOT_IN_SERVICE:
         return True
-    tainted = any(taint.key in DISRUPTION_TAINTS for taint in node.taints)
+    tainted = bool(disruption_taint_of(node, snapshot.now))
     return role_of(lifecycle) in ENDING and not (lifecycle == TERMINATE_WAIT and tainted)
 
 

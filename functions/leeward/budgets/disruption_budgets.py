@@ -76,11 +76,12 @@ def tightest(allowances: Iterable[int | None]) -> int | None:
     return min((allowed for allowed in allowances if allowed is not None), default=None)
 
 
-def why_disrupted(node: Node) -> str:
+def why_disrupted(node: Node, now: datetime) -> str:
     """Return why the node counts as disrupted already, empty when it does not. A cordon alone does not count: an
-    upgrade cordons old nodes that are still waiting to be drained.
+    upgrade cordons old nodes that are still waiting to be drained. Neither does a taint that its controller has
+    forgotten.
     """
-    taint = disruption_taint_of(node)
+    taint = disruption_taint_of(node, now)
     if taint:
         return f"it is terminating already (taint {taint})"
     if node.deleting:

@@ -7,7 +7,7 @@ from leeward.budgets.counts import all_allowances
 from leeward.budgets.disruption_budgets import tightest
 from leeward.model.group import Group
 from leeward.model.lifecycle import IN_SERVICE
-from leeward.model.node_owners import DISRUPTION_TAINTS
+from leeward.model.node_owners import disruption_taint_of
 from leeward.policy.document import NodePolicy, Reason
 from leeward.snapshot.cluster import ClusterSnapshot
 
@@ -87,7 +87,7 @@ def slack(snapshot: ClusterSnapshot) -> dict[str, int]:
     spare = {name: group.desired - group.minimum for name, group in snapshot.groups.items()}
     for node in snapshot.nodes:
         group = snapshot.group_of(node)
-        terminating = any(taint.key in DISRUPTION_TAINTS for taint in node.taints)
+        terminating = bool(disruption_taint_of(node, snapshot.now))
         if group is not None and terminating and group.lifecycle_of(node.instance_id) == IN_SERVICE:
             spare[group.name] -= 1
     return spare

@@ -22,7 +22,7 @@ from leeward.errors import LeewardError, ObjectGoneError
 from leeward.isolation import isolate_errors, reraise
 from leeward.model import well_known
 from leeward.model.node import Node
-from leeward.model.node_owners import DISRUPTION_TAINTS, foreign
+from leeward.model.node_owners import disruption_taint_of, foreign
 from leeward.model.times import format_instant
 from leeward.policy.document import NodePolicy
 from leeward.ports.kubernetes import Kubernetes
@@ -66,7 +66,7 @@ def changes_in(state: PlanningState) -> Sequence[AnnotationChange]:
 def _wanted(state: PlanningState, node: Node) -> dict[str, str | None]:
     """Return every annotation that this module manages; None: it must be absent."""
     policy = state.snapshot.policy_of_node(node)
-    leaving = node.deleting or any(taint.key in DISRUPTION_TAINTS for taint in node.taints)
+    leaving = node.deleting or bool(disruption_taint_of(node, state.snapshot.now))
     if policy is None or leaving or foreign(node):
         return {}
     return {

@@ -109,7 +109,7 @@ def _reason_not_now(snapshot: ClusterSnapshot, node: Node) -> str:
         return paused
     opted_out = f"policy {policy.name} says doNotDisrupt" if policy.disruption.do_not_disrupt else ""
     return (
-        why_disrupted(node)
+        why_disrupted(node, snapshot.now)
         or snapshot.why_shifted(snapshot.zone_of(node))
         or snapshot.why_prescaled(node)
         or _why_leaving(snapshot, node, group)

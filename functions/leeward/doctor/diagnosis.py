@@ -64,6 +64,7 @@ CLUSTER: tuple[OfCluster, ...] = (
     clusters.sync,
     clusters.reach,
     _alone(clusters.other_deployments),
+    clusters.left_behind_taints,
     _alone(policies.written),
     _alone(policies.selection),
     _alone(policies.switches),

@@ -12,6 +12,7 @@ from leeward.doctor.reading import Read
 from leeward.model.concurrency import Concurrency
 from leeward.model.facts import FactKind
 from leeward.model.group import Group, LifecycleHook
+from leeward.model.node import Node
 from leeward.model.termination import TerminationRecord
 from leeward.model.zone_record import ZoneRecord
 from leeward.policy.document import ClusterPolicies
@@ -195,9 +196,9 @@ class InspectedCluster:
     """One cluster. `served` None: what the deployment serves is not known. `groups`: every one of its account and
     Region. `entries`: Kubernetes groups of the access entry of each role, by the names of `entries.py`; `aws_auth` is
     read where one is missing. `roles`, `bindings` by name. `members`: instances of its nodes. `foreign`: node -> the
-    other deployment that is terminating it, by its taint. `synced`: when fn sync recorded each kind of facts; `zones`:
-    evacuations. By group: `hooks`, `refreshes`, `upgrades`. `template_tags` by id of a launch template; one without
-    tags is absent.
+    other deployment that is terminating it, by its taint. `tainted`: nodes with a taint of Cluster Autoscaler or
+    Karpenter. `synced`: when fn sync recorded each kind of facts; `zones`: evacuations. By group: `hooks`, `refreshes`,
+    `upgrades`. `template_tags` by id of a launch template; one without tags is absent.
     """
 
     name: str
@@ -211,6 +212,7 @@ class InspectedCluster:
     groups: Read[tuple[Group, ...]]
     members: Read[frozenset[str]]
     foreign: Mapping[str, str]
+    tainted: tuple[Node, ...]
     policies: Read[ClusterPolicies]
     hooks: Mapping[str, Read[tuple[LifecycleHook, ...]]]
     refreshes: Mapping[str, Read[tuple[str, ...]]]

@@ -68,6 +68,7 @@ class Check(StrEnum):
     SYNC = "sync"
     REACH = "reach"
     OTHER_DEPLOYMENT = "other-deployment"
+    FOREIGN_TAINT = "foreign-taint"
     MEMBER_ROLE = "member-role"
     POLICIES = "policies"
     SELECTION = "selection"
@@ -105,6 +106,7 @@ _PARTS: Mapping[Part, tuple[Check, ...]] = {
         Check.SYNC,
         Check.REACH,
         Check.OTHER_DEPLOYMENT,
+        Check.FOREIGN_TAINT,
         Check.MEMBER_ROLE,
     ),
     Part.POLICIES: (Check.POLICIES, Check.SELECTION, Check.SWITCHES),

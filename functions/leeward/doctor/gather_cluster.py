@@ -14,6 +14,7 @@ from leeward.model.facts import KEPT_BY_SYNC, FactKind
 from leeward.model.group import Group
 from leeward.model.instance import cluster_of
 from leeward.model.node import Node
+from leeward.model.node_owners import FOREIGN_TAINTS
 from leeward.policy.document import ClusterPolicies
 from leeward.policy.selection import policy_for
 from leeward.ports import Ports
@@ -59,6 +60,7 @@ def inspect_cluster(
         groups=groups,
         members=nodes if isinstance(nodes, Unavailable) else frozenset(node.instance_id for node in nodes) - {""},
         foreign={} if isinstance(nodes, Unavailable) else _foreign(nodes, ports.deployment),
+        tainted=() if isinstance(nodes, Unavailable) else tuple(filter(_tainted_by_controllers, nodes)),
         policies=policies,
         hooks=_by_group(tagged, "autoscaling:DescribeLifecycleHooks", lambda group: tuple(ports.groups.hooks(group))),
         refreshes=_by_group(selected, "autoscaling:DescribeInstanceRefreshes", ports.service_limits.refreshes),
@@ -119,6 +121,10 @@ def _selects(policies: Read[ClusterPolicies], group: Group) -> bool:
 
 def _foreign(nodes: Iterable[Node], deployment: str) -> Mapping[str, str]:
     return {node.name: node.disrupted_by or "" for node in nodes if node.is_foreign(deployment)}
+
+
+def _tainted_by_controllers(node: Node) -> bool:
+    return any(taint.key in FOREIGN_TAINTS for taint in node.taints)
 
 
 def _by_group(groups: list[Group], permission: str, look: Callable[[str], T]) -> dict[str, Read[T]]:

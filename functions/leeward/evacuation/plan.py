@@ -175,7 +175,7 @@ def _left(inputs: EvacuationInputs, zone: str, policy: NodePolicy, going: Collec
         if one.instance_id in claimed or one.instance_id in going:
             return True
         own = state.zone_of(one) == zone and not one.ready and not one.tainted and not one.deleting
-        return one.name != node.name and not own and bool(why_disrupted(one))
+        return one.name != node.name and not own and bool(why_disrupted(one, inputs.now))
 
     return tightest(
         allowance_among(

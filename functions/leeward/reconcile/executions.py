@@ -72,7 +72,9 @@ def budget_left(record: TerminationRecord, ports: Ports, result: ReconcileResult
     members = {member.id: member.zone for member in situation.listing.instances}
     kubernetes = ports.clusters.kubernetes(record.subject.cluster)
     nodes = [node for node in kubernetes.nodes() if node.instance_id in members]
-    disrupting = {node.instance_id for node in nodes if why_disrupted(node)} | (set(result.restarted) & members.keys())
+    disrupting = {node.instance_id for node in nodes if why_disrupted(node, now)} | (
+        set(result.restarted) & members.keys()
+    )
     left = tightest(
         allowance_among(
             situation.policy.disruption.budgets,

@@ -21,6 +21,7 @@ from leeward.reconcile.attention import note_attention
 from leeward.reconcile.capacity_blocks import drain_capacity_blocks
 from leeward.reconcile.executions import can_wait, open_executions, restart
 from leeward.reconcile.finalizers import keep_finalizers, release_nodes_without_instances
+from leeward.reconcile.first_seen import note_first_seen
 from leeward.reconcile.hooks import settle_hooks
 from leeward.reconcile.launches import answer_switched_off_launches, settle_launches
 from leeward.reconcile.maximum_sizes import put_back_maximum_sizes
@@ -82,6 +83,7 @@ OVER_NODES: Mapping[str, Pass] = {
     "labels": _label,
     "finalizers": keep_finalizers,
     "scale-down protection": _unprotect_from_scale_down,
+    "first sights": note_first_seen,
     "repair": replace_unhealthy,
     "zones": work_on_zones,
     "stale taints": remove_stale_taints,

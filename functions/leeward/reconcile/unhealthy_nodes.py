@@ -13,10 +13,11 @@ from enum import StrEnum
 from leeward.cluster.facets import known_or
 from leeward.cluster.state import ClusterState
 from leeward.disruption.do_not_disrupt import why_node_stays
+from leeward.model.first_seen import first_seen
 from leeward.model.group import Group
 from leeward.model.lifecycle import IN_SERVICE
 from leeward.model.node import Node
-from leeward.model.node_condition import NodeCondition
+from leeward.model.node_condition import READY, NodeCondition
 from leeward.model.node_owners import disruption_taint_of, foreign
 from leeward.policy.document import NodePolicy
 from leeward.policy.repair import RepairAction, RepairPolicy, rule_for
@@ -95,7 +96,7 @@ def _verdict(node: Node, state: ClusterState, breaker: CircuitBreaker, now: date
         return Verdict(act=Act.LEFT, reason=left)
     if state.has_ended(node):
         return _without_instance(node, state, now)
-    kept = next(_why_kept(node, group, state), "")
+    kept = next(_why_kept(node, group, state, now), "")
     if kept:
         return Verdict(act=Act.LEFT, reason=kept)
     rules = rules_of(policy, group, state)
@@ -131,9 +132,9 @@ def _why_left(node: Node, group: Group, policy: NodePolicy, state: ClusterState)
         yield "another Node stands for its instance"
 
 
-def _why_kept(node: Node, group: Group, state: ClusterState) -> Iterator[str]:
+def _why_kept(node: Node, group: Group, state: ClusterState, now: datetime) -> Iterator[str]:
     """Yield the reasons to keep the node: another controller is ending it, or its owner keeps it."""
-    if taint := disruption_taint_of(node):
+    if taint := disruption_taint_of(node, now):
         yield f"it is terminating already (taint {taint})"
     lifecycle = group.lifecycle_of(node.instance_id) or "nothing of it"
     if lifecycle != IN_SERVICE:
@@ -178,7 +179,7 @@ def _rank(condition: UnhealthyCondition, now: datetime) -> tuple[bool, bool, dat
 def _not_ready(node: Node, rules: RepairPolicy) -> UnhealthyCondition | None:
     if node.ready:
         return None
-    since = node.not_ready_since or node.created
+    since = _since(node, READY, node.not_ready_since or node.created)
     reason = f" ({node.not_ready_why})" if node.not_ready_why else ""
     return UnhealthyCondition(sentence=f"NotReady{reason}", since=since, due=since + rules.not_ready_after)
 
@@ -198,13 +199,21 @@ def _monitored(node: Node, rules: RepairPolicy) -> Iterator[UnhealthyCondition]:
     for condition in node.monitored:
         if rule := rule_for(condition, rules.conditions):
             reason = f" ({condition.reason})" if condition.reason else ""
+            since = _since(node, condition.type, condition.since)
             yield UnhealthyCondition(
                 sentence=f"{condition.type} is {condition.status}{reason}",
-                since=condition.since,
-                due=condition.since + rule.after,
+                since=since,
+                due=since + rule.after,
                 condition=condition,
                 reboots=rule.action is RepairAction.REBOOT,
             )
+
+
+def _since(node: Node, kind: str, transition: datetime) -> datetime:
+    """Return since when the condition lasts: its last transition, or the reconciler's first sight where the writer has
+    renewed that time since.
+    """
+    return min(transition, first_seen(node).get(kind, transition))
 
 
 def _waiting(condition: UnhealthyCondition, now: datetime) -> Verdict | None:

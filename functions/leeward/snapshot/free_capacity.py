@@ -16,7 +16,7 @@ from leeward.snapshot.cluster import ClusterSnapshot
 def is_leaving(snapshot: ClusterSnapshot, node: Node) -> bool:
     """Return whether a termination of the node is requested or under way, by this deployment or by others."""
     requested = node.instance_id in snapshot.claimed or node.instance_id in snapshot.terminating
-    if disruption_taint_of(node) or node.deleting or requested:
+    if disruption_taint_of(node, snapshot.now) or node.deleting or requested:
         return True
     instance, group = snapshot.instance_of(node), snapshot.group_of(node)
     role = role_of(group.lifecycle_of(node.instance_id)) if group else None

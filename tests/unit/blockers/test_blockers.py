@@ -10,6 +10,7 @@ from leeward.blockers.find import blockers
 from leeward.blockers.inputs import NodeInputs, ProtectionOwner, drain_ends_at, waiting_hooks
 from leeward.disruption.do_not_disrupt import why_pod_stays
 from leeward.model.attachment import VolumeAttachment
+from leeward.model.node import Taint
 from leeward.model.pod import Owner, Pod, PodDisruptionBudget, Toleration
 from leeward.model.termination import Cause, CauseKind, Status, TerminationRecord
 from leeward.model.well_known import KEPT_FOR, SCALE_DOWN_DISABLED
@@ -60,6 +61,25 @@ def drains(**changes):
 
 def kinds(*args, **more):
     return [blocker.kind for blocker in found(*args, **more)]
+
+
+class TestForeignTaints:
+    def test_one_that_its_controller_forgot_is_named_with_its_age_and_the_command(self):
+        since = datetime(2026, 2, 6, 10, tzinfo=UTC)
+        taint = Taint(key="ToBeDeletedByClusterAutoscaler", effect="NoSchedule", value=str(int(since.timestamp())))
+        (blocker,) = found(node=replace(NODE, taints=(taint,)))
+        assert (blocker.kind, blocker.object, blocker.owner) == (
+            Kind.FOREIGN_TAINT,
+            "taint ToBeDeletedByClusterAutoscaler",
+            "Controller/cluster-autoscaler",
+        )
+        assert blocker.to_json()["since"] == "2026-02-06T10:00:00Z"
+        assert blocker.fix.endswith(f"kubectl taint node {NODE.name} ToBeDeletedByClusterAutoscaler-")
+
+    def test_while_its_controller_works_on_the_node_it_is_none(self):
+        since = str(int((NOW - timedelta(hours=1)).timestamp()))
+        taint = Taint(key="ToBeDeletedByClusterAutoscaler", effect="NoSchedule", value=since)
+        assert found(node=replace(NODE, taints=(taint,))) == ()
 
 
 class TestBudgets:

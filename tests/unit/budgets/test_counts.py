@@ -6,9 +6,11 @@ import pytest
 
 from leeward.budgets.counts import all_allowances
 from leeward.policy.document import Window
-from tests.unit.disruption.fleet import ZONES, a_budget, a_fleet, a_policy, rules
+from tests.unit.disruption.fleet import NOON, ZONES, a_budget, a_fleet, a_policy, rules
 
 DISRUPTED = [{"key": "leeward.dev/disrupted", "effect": "NoSchedule"}]
+HOURS_AGO = str(int((NOON - timedelta(hours=3)).timestamp()))  # as Cluster Autoscaler dates its taint
+FORGOTTEN = {"key": "ToBeDeletedByClusterAutoscaler", "value": HOURS_AGO, "effect": "NoSchedule"}
 
 
 def reported(fleet, reason="Empty", zone=None):
@@ -32,6 +34,7 @@ def ten(**rest):
         ({"taints": DISRUPTED}, (2, 1, 10)),
         ({"taints": [{"key": "karpenter.sh/disrupted", "effect": "NoSchedule"}]}, (2, 1, 10)),
         ({"taints": [{"key": "ToBeDeletedByClusterAutoscaler", "effect": "NoSchedule"}]}, (2, 1, 10)),
+        ({"taints": [FORGOTTEN]}, (3, 0, 10)),
         ({"cordoned": True}, (3, 0, 10)),
         ({"lifecycle": "Terminating:Wait"}, (3, 0, 9)),
         ({"lifecycle": "Terminating:Wait", "taints": DISRUPTED}, (2, 1, 10)),

@@ -11,7 +11,7 @@ from leeward.disruption.plan import plan_disruption
 from leeward.disruption.targets import targets
 from leeward.policy.document import Requirement
 from leeward.scheduling.volumes import VolumeNeeds
-from tests.unit.disruption.fleet import ZONES, a_budget, a_fleet, a_policy, rules
+from tests.unit.disruption.fleet import NOON, ZONES, a_budget, a_fleet, a_policy, rules
 
 
 def plan(fleet):
@@ -160,6 +160,13 @@ def test_a_node_on_its_way_out_is_no_free_capacity_and_its_pods_come_first(taint
     fleet = a_fleet().node("n1").node("n2", taints=[{"key": taint, "effect": "NoSchedule"}]).node("n3")
     fleet.pod("a", "n1", cpu="1").pod("b", "n2", cpu="1500m").pod("c", "n3", cpu="400m")
     assert going(fleet) == []
+
+
+def test_a_node_with_a_taint_that_its_controller_forgot_is_removed_as_any_other():
+    since = str(int((NOON - timedelta(hours=3)).timestamp()))
+    taint = {"key": "ToBeDeletedByClusterAutoscaler", "value": since, "effect": "NoSchedule"}
+    fleet = a_fleet(a_policy(disruption=rules(budgets=(a_budget(1),)))).node("n1").node("n2", taints=[taint])
+    assert going(fleet.pod("a", "n1", cpu="1").pod("b", "n2")) == [("n2",)]
 
 
 def test_a_pod_without_a_node_takes_its_place_first():

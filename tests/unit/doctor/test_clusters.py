@@ -10,7 +10,7 @@ from leeward.doctor.facts import Binding, ClusterRole, EksCluster, Function
 from leeward.doctor.finding import Check, State
 from leeward.errors import AccessDeniedError, ClusterUnreachableError
 from leeward.model.facts import FactKind
-from leeward.model.node import disruption_taint
+from leeward.model.node import Taint, disruption_taint
 from leeward.policy.document import DrainPolicy
 from tests.fakes.builders import CLUSTER, a_policy, policies
 from tests.fakes.clock import START
@@ -242,6 +242,17 @@ def test_a_node_that_another_deployment_terminates_is_named_with_its_owner(patie
     assert found.state is State.WARNING
     assert "node-i-0abc" in found.object
     assert "444455556666-eu-west-1" in found.found
+
+
+def test_a_taint_that_another_controller_has_forgotten_is_named_with_its_age(patient):
+    node = patient.system.kubernetes.by_name["node-i-0abc"]
+    since = str(int((START - timedelta(hours=5)).timestamp()))
+    taint = Taint(key="ToBeDeletedByClusterAutoscaler", effect="NoSchedule", value=since)
+    patient.system.kubernetes.by_name[node.name] = replace(node, taints=(taint,))
+    found = patient.trouble(Check.FOREIGN_TAINT)
+    assert (found.state, found.object) == (State.WARNING, "node node-i-0abc in cluster blue")
+    assert "cluster-autoscaler tainted it at 2026-03-02T05:00:00Z" in found.found
+    assert patient.troubles(now=START - timedelta(hours=4)) == []
 
 
 def test_the_taint_of_this_deployment_is_no_finding(patient):

@@ -255,6 +255,21 @@ def test_maintenance_waits_for_a_node_that_another_controller_terminates(taint):
     assert reconcile_once(system.ports).restarted == ["i-0aa"]
 
 
+def test_maintenance_does_not_wait_for_a_taint_that_another_controller_forgot():
+    """Karpenter's taint has no time: the reconciler notes when it saw it first."""
+    one = replace(a_policy(), disruption=DisruptionPolicy(budgets=(Budget(nodes=1, percent=False),)))
+    system = a_system(ids=("i-0aa", "i-0ab"), policy=one)
+    claim(system, CauseKind.SCHEDULED_CHANGE, instance="i-0aa", deadline=START + timedelta(days=5))
+    other = system.kubernetes.by_name["node-i-0ab"]
+    taint = Taint(key="karpenter.sh/disrupted", effect="NoSchedule")
+    system.kubernetes.by_name[other.name] = replace(other, taints=(taint,))
+    for minutes in (1, 60, 58):
+        assert reconcile_once(system.ports).restarted == []
+        system.clock.advance(minutes=minutes)
+    system.clock.advance(minutes=2)
+    assert reconcile_once(system.ports).restarted == ["i-0aa"]
+
+
 def test_maintenance_whose_start_failed_after_its_taint_does_not_wait_for_itself():
     one = replace(a_policy(), disruption=DisruptionPolicy(budgets=(Budget(nodes=1, percent=False),)))
     system = a_system(policy=one)

@@ -205,6 +205,12 @@ class TestWhoIsLeftAlone:
         nodes = [a_node("a1", ill=60, taints=(mark,)), *(a_node(f"b{n}") for n in range(5))]
         assert reported(a_state(nodes)) == (Act.LEFT, f"it is terminating already (taint {taint})")
 
+    def test_a_node_whose_taint_its_controller_forgot_is_replaced(self):
+        since = str(int((NOON - timedelta(hours=3)).timestamp()))
+        mark = Taint(key="ToBeDeletedByClusterAutoscaler", effect="NoSchedule", value=since)
+        nodes = [a_node("a1", ill=60, taints=(mark,)), *(a_node(f"b{n}") for n in range(5))]
+        assert acting(a_state(nodes)) == {"a1"}
+
     def test_nodes_that_ask_to_be_left_alone(self):
         node = a_node("a1", ill=60, annotations={"karpenter.sh/do-not-disrupt": "true"})
         found = of(a_state([node, *(a_node(f"b{n}") for n in range(5))]))

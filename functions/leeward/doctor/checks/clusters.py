@@ -11,6 +11,7 @@ from leeward.doctor.facts import Facts, Function, InspectedCluster
 from leeward.doctor.finding import About, Check, Finding
 from leeward.doctor.reading import Cause, Unavailable
 from leeward.model.facts import FRESH_FOR, FactKind, fresh_for
+from leeward.model.node_owners import FOREIGN_TAINTS, forgotten_taints
 from leeward.model.times import format_instant
 
 FROM_THE_CLUSTER = frozenset({FactKind.NODES, FactKind.CNI})  # facts that only its API server has
@@ -169,6 +170,20 @@ def other_deployments(cluster: InspectedCluster) -> Iterator[Finding]:
             f"let one deployment serve the cluster (clusters of the settings); if {who} is gone: "
             f"kubectl taint node {node} leeward.dev/disrupted- && kubectl uncordon {node}",
         )
+
+
+def left_behind_taints(facts: Facts, cluster: InspectedCluster) -> Iterator[Finding]:
+    """Report taints of other controllers that are hours old: pods stay away from such a node, and nothing ends it."""
+    forgotten = {node.name: taints for node in cluster.tainted if (taints := forgotten_taints(node, facts.now))}
+    if not forgotten and not isinstance(cluster.members, Unavailable):
+        yield About(Check.FOREIGN_TAINT, f"cluster {cluster.name}").ok("no other controller has left a taint behind")
+    for node, taints in sorted(forgotten.items()):
+        for key, since in sorted(taints.items()):
+            yield About(Check.FOREIGN_TAINT, f"node {node} in cluster {cluster.name}").warning(
+                f"{FOREIGN_TAINTS[key]} tainted it at {format_instant(since)} ({key}) and has not removed it since: "
+                "pods stay away from it, and budgets count it as disrupted no more",
+                f"kubectl taint node {node} {key}-",
+            )
 
 
 def _just_deployed(facts: Facts) -> bool:
