@@ -12,10 +12,11 @@ from datetime import datetime, timedelta
 from leeward.cluster.facets import Known, known_or
 from leeward.cluster.state import ClusterState
 from leeward.model.node import Node
+from leeward.model.node_condition import NodeCondition
 from leeward.model.node_repair import NodeRepair
 from leeward.model.reboot import MOST_A_DAY, Reboot, RebootBy, reboots_of_a_day
 from leeward.model.termination import Cause, CauseKind, Status, TerminationRecord
-from leeward.policy.repair import RepairPolicy
+from leeward.policy.repair import RepairPolicy, rule_for
 from leeward.ports import Ports
 from leeward.ports.clock import Clock
 from leeward.ports.records import Claims
@@ -136,9 +137,19 @@ def _sure(node: Node, verdict: Verdict, state: ClusterState, ports: Ports) -> bo
     if fresh is None or fresh.uid != node.uid or fresh.deleting:
         return False
     if verdict.condition is not None:
-        return verdict.condition in fresh.monitored
+        return _lasts(verdict.condition, fresh, state)
     unchanged = (fresh.ready, fresh.not_ready_since) == (node.ready, node.not_ready_since)
     return unchanged or node.instance_id in known_or(state.impaired, {})
+
+
+def _lasts(condition: NodeCondition, fresh: Node, state: ClusterState) -> bool:
+    """Return whether the Node still has the condition, by the same rule: its time and reason may have been renewed."""
+    policy = state.policy_of_node(fresh)
+    if policy is None:
+        return False
+    rules = rules_of(policy, state.group_of(fresh), state).conditions
+    same = (one for one in fresh.monitored if (one.type, one.status) == (condition.type, condition.status))
+    return any(rule_for(one, rules) == rule_for(condition, rules) for one in same)
 
 
 def _seen_before(node: Node, clock: Clock, claims: Claims) -> bool:

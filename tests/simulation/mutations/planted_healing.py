@@ -55,6 +55,36 @@ OF_REPAIR = (
         tests=("tests/unit/reconcile/test_repair.py",),
     ),
     Planted(
+        name="a forgotten taint counts without an end",
+        story="takes every taint of another autoscaler for a node that is about to end",
+        edits=(edit("leeward.model.node_owners.forgotten_taints", "if node.deleting or foreign(node):", "if True:"),),
+        tests=("tests/unit/budgets/test_counts.py",),
+    ),
+    Planted(
+        name="repair trusts the time of a condition",
+        story="waits anew whenever an agent renews it",
+        edits=(
+            edit(
+                f"{RECONCILE}.unhealthy_nodes._since",
+                "min(transition, first_seen(node).get(kind, transition))",
+                "transition",
+            ),
+        ),
+        tests=("tests/unit/reconcile/test_repair.py",),
+    ),
+    Planted(
+        name="a first sight outlives the recovery",
+        story="keeps the first moment of a condition that was healthy in between",
+        edits=(
+            edit(
+                "leeward.model.first_seen.noted",
+                "for key in sorted(set(lasting))]",
+                "for key in sorted({*lasting, *known})]",
+            ),
+        ),
+        tests=("tests/unit/reconcile/test_repair.py",),
+    ),
+    Planted(
         name="repair runs maxUnhealthy up",
         story="counts percentages as disruption budgets do",
         edits=(

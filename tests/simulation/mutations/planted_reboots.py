@@ -24,7 +24,7 @@ OF_REBOOTS = (
     Planted(
         name="a condition that was over at the fresh read ends the node",
         story="believes the list from the cache",
-        edits=(edit(f"{RECONCILE}.repair._sure", "return verdict.condition in fresh.monitored", "return True"),),
+        edits=(edit(f"{RECONCILE}.repair._sure", "return _lasts(verdict.condition, fresh, state)", "return True"),),
         tests=("tests/unit/reconcile/test_repair.py",),
     ),
     Planted(

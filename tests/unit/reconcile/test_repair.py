@@ -10,7 +10,7 @@ from leeward.model.impairment import Impairment
 from leeward.model.node_condition import NodeCondition
 from leeward.model.reboot import Reboot, RebootBy
 from leeward.model.termination import Cause, CauseKind, Outcome, Status
-from leeward.model.well_known import ZONE_LABEL
+from leeward.model.well_known import FIRST_SEEN, ZONE_LABEL
 from leeward.policy.repair import RepairAction, RepairCondition, RepairPolicy
 from leeward.reconcile.reconciler import reconcile_once
 from tests.fakes.builders import GROUP, a_group, a_node, a_policy, a_subject, an_instance, policies
@@ -55,6 +55,55 @@ def test_a_silent_node_is_claimed_at_the_second_observation_and_its_termination_
     assert record.subject.group == GROUP
     assert record.subject.node == f"node-{ILL}"
     assert system.executions.open == {f"{ILL}-1"}
+
+
+def renewed(system, minutes, *, well=(), reasons=("DCGMHealthCode101",)):
+    """Passes in which the agent renews the condition's time each minute; healthy in the minutes `well`."""
+    repaired = []
+    for minute in range(minutes):
+        since, status = system.clock.now() - timedelta(seconds=20), "True" if minute in well else "False"
+        condition = NodeCondition(
+            type="AcceleratedHardwareReady", status=status, reason=reasons[minute % len(reasons)], since=since
+        )
+        current = system.kubernetes.by_name[f"node-{ILL}"]
+        system.kubernetes.by_name[current.name] = replace(current, monitored=(condition,))
+        repaired.append(reconcile_once(system.ports).repaired)
+        system.clock.advance(minutes=1)
+    return [minute for minute, claimed in enumerate(repaired) if claimed]
+
+
+@pytest.mark.parametrize("reasons", [("DCGMHealthCode101",), ("DCGMHealthCode101", "DCGMHealthCode4")])
+def test_a_condition_whose_time_its_writer_renews_is_repaired_all_the_same(reasons):
+    assert renewed(a_system(), 14, reasons=reasons) == [11]  # ten minutes, and a second observation
+
+
+def test_a_condition_that_was_healthy_in_between_begins_again():
+    system = a_system()
+    assert renewed(system, 14, well=(6,)) == []
+    assert renewed(system, 6) == [4]
+
+
+def test_a_node_that_alternates_between_not_ready_and_unknown_is_repaired():
+    """Each change of Ready's status renews its time, although the kubelet is never there."""
+    system = a_system()
+    repaired = []
+    for minute in range(34):
+        why = "NodeStatusUnknown" if minute // 2 % 2 else "KubeletNotReady"
+        node = silent(ILL, annotations=system.kubernetes.by_name[f"node-{ILL}"].annotations)
+        since = START + timedelta(minutes=minute // 2 * 2)
+        system.kubernetes.by_name[node.name] = replace(node, not_ready_since=since, not_ready_why=why)
+        repaired += [minute for _ in reconcile_once(system.ports).repaired]
+        system.clock.advance(minutes=1)
+    assert repaired == [31]
+
+
+@pytest.mark.parametrize(
+    "rest", [{"created": START - timedelta(minutes=2)}, {"deleting": True}, {"annotations": {}, "ready": True}]
+)
+def test_a_node_that_joins_leaves_or_is_well_gets_no_note_of_a_first_sight(rest):
+    system = a_system(replace(silent(ILL, 1), **rest))
+    reconcilers(system)
+    assert FIRST_SEEN not in system.kubernetes.by_name[f"node-{ILL}"].annotations
 
 
 def test_a_schedule_that_fires_twice_is_no_second_observation():
