@@ -51,6 +51,8 @@ class SimClaims:
         there = self.records.get(subject.instance)
         if there is not None and there.knows(cause.id):
             return there
+        if there is not None:  # one that was taken back joins again
+            there = replace(there, earlier_causes=tuple(one for one in there.earlier_causes if one.id != cause.id))
         if there is None:
             fresh = TerminationRecord(
                 subject=subject,
@@ -121,6 +123,16 @@ class SimClaims:
                     pods_evicted=there.pods_evicted + evicted,
                 )
             )
+
+    def withdraw(self, instance: str, cause: str) -> TerminationRecord:
+        """Move a cause of an open record to the earlier ones; it decides nothing any more."""
+        there = self._present(instance)
+        withdrawn = tuple(replace(one, withdrawn=True) for one in there.causes if one.id == cause)
+        if there.status is not Status.OPEN or not withdrawn:
+            return there
+        causes = tuple(one for one in there.causes if one.id != cause)
+        earlier = (*there.earlier_causes, *withdrawn)
+        return self._put(replace(there, causes=causes, earlier_causes=earlier, version=there.version + 1))
 
     def note_reboot(self, instance: str, boot: str, at: datetime) -> bool:
         """Record a reboot; true for the first call about this boot."""

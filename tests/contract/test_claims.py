@@ -331,6 +331,32 @@ def test_a_cause_joins_the_present_period(claims):
     assert ([cause.id for cause in record.causes], record.earlier_causes) == (["event-2", "event-3"], (FULL,))
 
 
+def test_a_cause_that_is_taken_back_decides_nothing_and_the_others_stay(claims):
+    claims.claim(a_subject(), FULL, NOW)
+    claims.claim(a_subject(), OTHER, NOW)
+    record = claims.withdraw(INSTANCE, FULL.id)
+    assert record == claims.read(INSTANCE) == claims.withdraw(INSTANCE, FULL.id)
+    assert (record.causes, record.version, record.status) == ((OTHER,), 3, Status.OPEN)
+    assert record.earlier_causes == (replace(FULL, withdrawn=True),)
+    assert claims.withdraw(INSTANCE, "unknown") == record
+
+
+def test_a_record_of_which_every_cause_is_taken_back_can_be_closed_and_opened_again_by_the_same(claims):
+    claims.claim(a_subject(), FULL, NOW)
+    assert claims.withdraw(INSTANCE, FULL.id).causes == ()
+    claims.close(INSTANCE, version=2, outcome=Outcome.RETURNED_TO_SERVICE, now=LATER)
+    assert claims.withdraw(INSTANCE, FULL.id).status is Status.CLOSED
+    record = claims.claim(a_subject(), FULL, LATER)
+    assert (record.status, record.period, record.causes, record.earlier_causes) == (Status.OPEN, 2, (FULL,), ())
+
+
+def test_a_cause_that_was_taken_back_joins_again(claims):
+    claims.claim(a_subject(), FULL, NOW)
+    claims.withdraw(INSTANCE, FULL.id)
+    record = claims.claim(a_subject(), FULL, LATER)
+    assert (record.causes, record.earlier_causes, record.version) == ((FULL,), (), 3)
+
+
 def test_a_launch_that_is_settled_does_not_outlive_its_period(claims):
     claims.claim(a_subject(), FULL, NOW)
     claims.plan(INSTANCE, LaunchPlan(options=(LaunchOption(subnet="subnet-b", zone="us-east-1b", why="room"),)))

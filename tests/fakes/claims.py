@@ -59,6 +59,12 @@ class FakeClaims(Calls):
             self._call("note_attempt")
             self._table.note_attempt(instance, attempt, **what)
 
+    def withdraw(self, instance: str, cause: str) -> TerminationRecord:
+        """It decides nothing any more."""
+        with self._lock:
+            self._call("withdraw")
+            return self._table.withdraw(instance, cause)
+
     def note_reboot(self, instance: str, boot: str, at: datetime) -> bool:
         """True for the first."""
         with self._lock:

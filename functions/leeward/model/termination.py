@@ -94,6 +94,7 @@ class Cause:
     surge: SurgeInstance | None = None
     saves: float | None = None
     reboot: Reboot | None = None
+    withdrawn: bool = False  # AWS has taken it back: it decides nothing, and may join again
 
     @property
     def keeps(self) -> bool:
@@ -166,7 +167,8 @@ class TerminationRecord:
     execution.
 
     `period` grows whenever a closed record is opened again. `causes` are those of the present period, and nothing else
-    decides; `earlier_causes` (of earlier periods) identify duplicates and serve reports. `surge_period`: the period in
+    decides; `earlier_causes` (of earlier periods, and those that AWS has taken back) identify duplicates and serve
+    reports; an open record without causes is cancelled. `surge_period`: the period in
     which `plan` and `replacement` were made. A replacement that is not settled in `offsets` outlives its period.
     `times` keys: claimed, tainted, replacement, draining, until (when its drain gives up), drained, terminating,
     terminated, removed, closed, retry; `evicting`: its load balancers have deregistered it, or were not waited for;
@@ -287,7 +289,7 @@ class TerminationRecord:
 
     def knows(self, cause: str) -> bool:
         """Return whether a cause with this id has joined, in whatever period."""
-        return any(known.id == cause for known in self.all_causes)
+        return any(known.id == cause and not known.withdrawn for known in self.all_causes)
 
 
 def execution_name(instance: str, attempt: int) -> str:

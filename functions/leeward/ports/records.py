@@ -111,6 +111,13 @@ class Claims(Protocol):
         """Close the record if no cause joined since `version`. Raises RecordChangedError."""
         ...
 
+    def withdraw(self, instance: str, cause: str) -> TerminationRecord:
+        """Take the cause with this id out of the present causes of an open record (version + 1) and return the record
+        as it then stands. It stays among the earlier ones, and joins again where it is claimed again. Raises
+        ObjectGoneError.
+        """
+        ...
+
     def open_instances(self) -> Sequence[str]:
         """Return the instances of all open records, from an index that may lag by seconds."""
         ...

@@ -19,15 +19,13 @@ from leeward.model.termination import Cause, CauseKind, Status, TerminationRecor
 from leeward.policy.repair import RepairPolicy, rule_for
 from leeward.ports import Ports
 from leeward.ports.clock import Clock
-from leeward.ports.records import Claims
 from leeward.reconcile.circuit_breaker import CircuitBreaker, is_unhealthy
 from leeward.reconcile.managed_repair import rules_of
 from leeward.reconcile.result import ReconcileResult
+from leeward.reconcile.second_observation import seen_before
 from leeward.reconcile.unhealthy_nodes import Act, Verdict, verdicts
 from leeward.termination.execution import start, subject_of
 
-SECOND_OBSERVATION = timedelta(minutes=10)
-FRESH = timedelta(seconds=50)  # a schedule that fires twice is no second observation
 COOLDOWN = timedelta(hours=1)  # a node that was returned to service is left to its owner for so long
 EVENT = "UnhealthyNode"  # reason of the Event on the Node
 
@@ -131,7 +129,7 @@ def _sure(node: Node, verdict: Verdict, state: ClusterState, ports: Ports) -> bo
     """Return whether the node is unhealthy at the second observation, and after a read that no cache answers: the same
     node, still unhealthy since then.
     """
-    if not _seen_before(node, ports.clock, ports.claims):
+    if not seen_before(f"unhealthy#{node.uid}", ports.clock, ports.claims):
         return False
     fresh = ports.clusters.kubernetes(state.cluster).node(node.name)
     if fresh is None or fresh.uid != node.uid or fresh.deleting:
@@ -150,17 +148,6 @@ def _lasts(condition: NodeCondition, fresh: Node, state: ClusterState) -> bool:
     rules = rules_of(policy, state.group_of(fresh), state).conditions
     same = (one for one in fresh.monitored if (one.type, one.status) == (condition.type, condition.status))
     return any(rule_for(one, rules) == rule_for(condition, rules) for one in same)
-
-
-def _seen_before(node: Node, clock: Clock, claims: Claims) -> bool:
-    """Return whether a different pass has observed it before. The second entry lasts for as long as the first
-    observation is too fresh.
-    """
-    now, fresh = clock.now(), f"unhealthy-fresh#{node.uid}"
-    if claims.once(f"unhealthy#{node.uid}", SECOND_OBSERVATION, now):
-        claims.once(fresh, FRESH, now)
-        return False
-    return claims.once(fresh, timedelta(), now)
 
 
 def _cools_down(record: TerminationRecord, clock: Clock) -> bool:

@@ -14,17 +14,26 @@ from leeward.policy.document import NodePolicy
 from leeward.ports import Ports
 from leeward.ports.clock import Clock
 from leeward.reconcile.result import ReconcileResult
+from leeward.reconcile.withdrawn import Listed, drop_withdrawn_maintenance
 from leeward.termination.decisions import FAR_AHEAD
 from leeward.termination.execution import start, subject_of
 
 
 def claim_scheduled_events(state: ClusterState, ports: Ports, result: ReconcileResult) -> None:
-    """Claim the instances and start what is near; maintenance far ahead is started when the budgets allow it."""
+    """Claim the instances and start what is near; maintenance far ahead is started when the budgets allow it. Then drop
+    what AWS has taken back.
+    """
     if not any(state.interruption_policy_of(group) for group in state.selected):
         return
+    scheduled = ports.instances.scheduled_events()
+    _claim_due(scheduled, state, ports, result)
+    drop_withdrawn_maintenance(scheduled, state, ports, result)
+
+
+def _claim_due(scheduled: Listed, state: ClusterState, ports: Ports, result: ReconcileResult) -> None:
     events = {
         name: due
-        for name, listed in ports.instances.scheduled_events().items()
+        for name, listed in scheduled.items()
         if (due := [event for event in listed if _is_due(event, state, ports.clock)])
     }
     if not events:
@@ -53,7 +62,7 @@ def _waits(event: ScheduledEvent, policy: NodePolicy) -> bool:
 
 def _is_known(event: ScheduledEvent, record: TerminationRecord | None) -> bool:
     """Return whether a cause of the same date has joined, from wherever: Health's message has an id of its own."""
-    causes = record.all_causes if record is not None else ()
+    causes = (cause for cause in record.all_causes if not cause.withdrawn) if record is not None else ()
     return any(cause.kind is CauseKind.SCHEDULED_CHANGE and cause.deadline == event.starts for cause in causes)
 
 

@@ -71,8 +71,8 @@ def ahead(new: str) -> SurgeInstance:
 
 
 def only_surplus(record: TerminationRecord) -> bool:
-    """Return whether no other cause requests the termination of this instance."""
-    return all(cause.kind is CauseKind.SURPLUS for cause in record.causes)
+    """Return whether an offset alone requests the termination of this instance."""
+    return bool(record.causes) and all(cause.kind is CauseKind.SURPLUS for cause in record.causes)
 
 
 def is_requested(record: TerminationRecord, surge: SurgeInstance) -> bool:

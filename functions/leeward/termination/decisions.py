@@ -35,6 +35,7 @@ ENDS_OUTSIDE = (  # causes that do not need the group to end the instance, or th
     CauseKind.MANUAL,
     CauseKind.NODE_DELETED,
 )
+CANCELLED = "AWS has taken back the maintenance, and nothing else requests the termination"
 FAR_AHEAD = timedelta(days=1)  # a scheduled change further away is deferred by the budgets
 SHORTEST_PAUSE = 2  # seconds
 JOIN_PAUSE = 10  # seconds between two reads for the Node of an instance that EC2 takes within minutes
@@ -111,7 +112,7 @@ def only_evacuated(record: TerminationRecord) -> bool:
     """Return whether nothing but the evacuation of its zone requires the termination: it waits for its replacement, and
     without one the node stays.
     """
-    return all(cause.kind is CauseKind.EVACUATION for cause in record.causes)
+    return bool(record.causes) and all(cause.kind is CauseKind.EVACUATION for cause in record.causes)
 
 
 def terminates_first(
@@ -247,6 +248,13 @@ def may_join_late(record: TerminationRecord, state: str) -> bool:
     Node that it could empty. Pods would start there and end with the instance without an eviction.
     """
     return "drained" not in record.times and state in ALIVE
+
+
+def is_cancelled(record: TerminationRecord) -> bool:
+    """Return whether no cause requests the termination any more: AWS has taken back what did. Once the group was asked
+    to terminate the instance there is no way back.
+    """
+    return not record.causes and "terminating" not in record.times
 
 
 def comes_again(record: TerminationRecord, now: datetime) -> bool:

@@ -129,18 +129,25 @@ def terminate(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     if situation.ended or leaving or returned:
         ports.claims.note(record.instance, times={"terminating": ports.clock.now()})
         return replace(run, why="it is leaving already")
-    if (
-        surges
-        and only_surplus(record)
-        and all(_write_off(situation, surge, ports.groups, ports.claims) for surge in surges)
-    ):
-        return replace(run, next=Next.CANCEL, why=f"{record.subject.group} has been made smaller by others meanwhile")
+    if unwanted := _why_unwanted(situation, ports):
+        return replace(run, next=Next.CANCEL, why=unwanted)
     asked, shrinks = _terminate(record, ports, decrement=bool(surges), anyway=situation.pooled or taken)
     settlement = Offset(instance=record.instance) if shrinks else NoOffset.WRITTEN_OFF
     offsets = {surges[0]: settlement} if surges and asked else None
     ports.claims.note(record.instance, times={"terminating": ports.clock.now()}, offsets=offsets)
     why = f"asked {record.subject.group} to terminate it{' and to shrink by the one launched' if shrinks else ''}"
     return replace(run, why=why if asked else "it was already leaving")
+
+
+def _why_unwanted(situation: InstanceState, ports: Ports) -> str:
+    """Return why nothing requests the end of the instance any more, empty while something does."""
+    record = situation.record
+    if decisions.is_cancelled(record):
+        return decisions.CANCELLED
+    surges = to_offset(record) if only_surplus(record) else ()
+    if surges and all(_write_off(situation, surge, ports.groups, ports.claims) for surge in surges):
+        return f"{record.subject.group} has been made smaller by others meanwhile"
+    return ""
 
 
 OUTCOMES: Mapping[Next, Outcome] = {  # of nodes whose instance stays

@@ -8,6 +8,36 @@ DEADLINES = "leeward.termination.deadlines"
 
 OF_PERIODS = (
     Planted(
+        name="maintenance that AWS takes back still ends the node",
+        story="asks EC2's list for what is to be claimed alone",
+        edits=(
+            edit(
+                "leeward.reconcile.scheduled_events.claim_scheduled_events",
+                "drop_withdrawn_maintenance(scheduled, state, ports, result)",
+                "None",
+            ),
+        ),
+        tests=("tests/unit/reconcile/test_scheduled_events.py",),
+    ),
+    Planted(
+        name="a list that lacks an event once takes it back",
+        story="believes one answer of EC2",
+        edits=(
+            edit(
+                "leeward.reconcile.withdrawn._drop",
+                'if seen_before(f"withdrawn#{cause.id}", ports.clock, ports.claims)',
+                "if True",
+            ),
+        ),
+        tests=("tests/unit/reconcile/test_scheduled_events.py",),
+    ),
+    Planted(
+        name="a drain under way goes on without a cause",
+        story="asks for causes when a drain begins alone",
+        edits=(edit("leeward.termination.drain_step._kept", "if decisions.is_cancelled(record):", "if False:"),),
+        tests=("tests/state_machines/test_withdrawn_maintenance.py",),
+    ),
+    Planted(
         name="a step that outlives its execution sets the clocks of the next attempt",
         story="writes the progress of a drain whatever attempt the record is in",
         edits=(edit(f"{CLAIMS}._write", "if attempt is not None:", "if False:"),),

@@ -9,6 +9,7 @@ import pytest
 from leeward.errors import AccessDeniedError, ClusterUnreachableError, ThrottledError
 from leeward.model.group import LAUNCHING, LifecycleHook
 from leeward.model.node import Taint, disruption_taint
+from leeward.model.scheduled_event import ScheduledEvent
 from leeward.model.termination import Cause, CauseKind, Outcome
 from leeward.policy.document import Budget, DisruptionPolicy
 from leeward.reconcile.reconciler import reconcile_once
@@ -258,8 +259,11 @@ def test_maintenance_waits_for_a_node_that_another_controller_terminates(taint):
 def test_maintenance_does_not_wait_for_a_taint_that_another_controller_forgot():
     """Karpenter's taint has no time: the reconciler notes when it saw it first."""
     one = replace(a_policy(), disruption=DisruptionPolicy(budgets=(Budget(nodes=1, percent=False),)))
-    system = a_system(ids=("i-0aa", "i-0ab"), policy=one)
-    claim(system, CauseKind.SCHEDULED_CHANGE, instance="i-0aa", deadline=START + timedelta(days=5))
+    system, date = a_system(ids=("i-0aa", "i-0ab"), policy=one), START + timedelta(days=5)
+    claim(system, CauseKind.SCHEDULED_CHANGE, instance="i-0aa", deadline=date)
+    system.instances.scheduled["i-0aa"] = (
+        ScheduledEvent(id="instance-event-1", instance="i-0aa", code="instance-retirement", starts=date),
+    )
     other = system.kubernetes.by_name["node-i-0ab"]
     taint = Taint(key="karpenter.sh/disrupted", effect="NoSchedule")
     system.kubernetes.by_name[other.name] = replace(other, taints=(taint,))

@@ -5,10 +5,11 @@ from datetime import timedelta
 
 import pytest
 
+from leeward.errors import RecordChangedError
 from leeward.model.reboot import Reboot, RebootBy
 from leeward.model.scheduled_event import ScheduledEvent
-from leeward.model.termination import CauseKind
-from leeward.policy.document import InterruptionPolicy
+from leeward.model.termination import Cause, CauseKind, Outcome, Status
+from leeward.policy.document import Budget, DisruptionPolicy, InterruptionPolicy
 from leeward.reconcile.reconciler import reconcile_once
 from tests.fakes.builders import a_group, a_node, a_policy, an_instance, pausing, policies
 from tests.fakes.clock import START
@@ -67,6 +68,133 @@ def test_maintenance_far_ahead_waits_for_its_budgets():
     reconcile_once(system.ports)
     assert I in system.claims.records
     assert system.executions.started == []
+
+
+def retirement(starts, description="degraded hardware"):
+    return an_event("instance-retirement", starts=starts, description=description)
+
+
+def allowing(nodes):
+    budgets = (Budget(nodes=nodes, percent=False),)
+    return policies(replace(a_policy(), disruption=DisruptionPolicy(budgets=budgets)))
+
+
+def waiting(*, starts=START + timedelta(days=10)):
+    """Maintenance far ahead that waits for a budget."""
+    system = a_system(retirement(starts), written=allowing(0))
+    passes(system, 2)
+    assert (system.claims.records[I].status, system.executions.started) == (Status.OPEN, [])
+    return system
+
+
+def passes(system, count):
+    withdrawn = []
+    for _ in range(count):
+        result = reconcile_once(system.ports)
+        assert result.errors == []
+        withdrawn.append(result.withdrawn)
+        system.clock.advance(minutes=1)
+    return withdrawn
+
+
+OVER = {
+    "canceled": (retirement(START + timedelta(days=10), "[Canceled] degraded hardware"),),
+    "completed": (retirement(START + timedelta(days=10), "[Completed] degraded hardware"),),
+    "listed no more": (),
+}
+
+
+@pytest.mark.parametrize("listed", OVER.values(), ids=OVER)
+def test_maintenance_that_aws_takes_back_while_it_waits_ends_no_node(listed):
+    system = waiting()
+    system.instances.scheduled[I] = listed
+    assert passes(system, 3) == [[], [I], []]
+    record = system.claims.records[I]
+    assert (record.status, record.outcome) == (Status.CLOSED, Outcome.RETURNED_TO_SERVICE)
+    system.clusters.policies_of["blue"] = allowing(1)
+    passes(system, 2)
+    assert system.executions.started == []
+    (event,) = system.kubernetes.events
+    assert (event.reason, event.warning) == ("TerminationCancelled", False)
+
+
+def test_a_list_that_lacks_the_maintenance_once_changes_nothing():
+    system = waiting()
+    listed, system.instances.scheduled[I] = system.instances.scheduled[I], ()
+    assert passes(system, 1) == [[]]
+    system.instances.scheduled[I] = listed
+    assert passes(system, 15) == [[]] * 15
+    system.instances.scheduled[I] = ()
+    assert passes(system, 1) == [[]]
+
+
+def test_a_schedule_that_fires_twice_is_no_second_look():
+    system = waiting()
+    system.instances.scheduled[I] = ()
+    for _ in range(3):
+        assert reconcile_once(system.ports).withdrawn == []
+        system.clock.advance(seconds=5)
+
+
+def test_maintenance_that_was_dropped_and_is_listed_again_is_claimed_again():
+    system = waiting()
+    listed, system.instances.scheduled[I] = system.instances.scheduled[I], ()
+    passes(system, 2)
+    system.instances.scheduled[I] = listed
+    passes(system, 1)
+    record = system.claims.records[I]
+    assert (record.status, [cause.withdrawn for cause in record.causes]) == (Status.OPEN, [False])
+
+
+def test_maintenance_that_is_moved_waits_for_its_new_date_alone():
+    system, moved = waiting(), START + timedelta(days=20)
+    system.instances.scheduled[I] = (retirement(moved),)
+    passes(system, 2)
+    record = system.claims.records[I]
+    assert (record.status, [cause.deadline for cause in record.causes]) == (Status.OPEN, [moved])
+
+
+def test_what_another_cause_requests_is_not_cancelled():
+    system = waiting()
+    other = Cause(id="expired", kind=CauseKind.EXPIRED, at=START, reason="older than its policy allows")
+    system.claims.claim(system.claims.records[I].subject, other, START)
+    system.instances.scheduled[I] = ()
+    passes(system, 3)
+    record = system.claims.records[I]
+    assert (record.status, record.causes) == (Status.OPEN, (other,))
+
+
+def test_of_an_instance_that_does_not_run_ec2_lists_nothing_and_nothing_follows():
+    system = waiting()
+    system.instances.set_state(I, "stopped")
+    system.instances.scheduled[I] = ()
+    assert passes(system, 3) == [[]] * 3
+
+
+def test_maintenance_that_aws_health_announced_ends_with_ec2s_list():
+    """A Health event that is closed is listed no more; its message is not needed."""
+    system = a_system(written=allowing(0))
+    world = replace(a_world(), confirmed=frozenset({I}))
+    (node, *_) = decided("scheduled_change", world).nodes
+    system.claims.claim(node.subject, node.cause, START)
+    system.instances.scheduled[I] = (retirement(node.cause.deadline),)
+    passes(system, 2)
+    assert system.claims.records[I].causes == (node.cause,)
+    system.instances.scheduled[I] = ()
+    assert passes(system, 2) == [[], [I]]
+    assert system.claims.records[I].causes == ()  # the run that drains the node cancels itself
+
+
+def test_a_cause_that_joins_while_the_record_is_closed_keeps_it_open():
+    system = waiting()
+    system.instances.scheduled[I] = ()
+    passes(system, 1)
+    system.claims.fail("close", RecordChangedError("a cause has joined"), times=1)
+    assert reconcile_once(system.ports).errors != []
+    assert system.claims.records[I].status is Status.OPEN
+    system.clock.advance(minutes=1)
+    reconcile_once(system.ports)
+    assert system.executions.started == ["i-0abc-1"]  # the run finds no cause, and closes the record
 
 
 def test_the_message_of_aws_health_and_the_event_of_ec2_are_one_cause():

@@ -104,6 +104,18 @@ class DynamoClaims(ClaimNotes):
             found = f"{record.status.value} version {record.version}"
             raise RecordChangedError(f"{instance}: expected open version {version}, found {found}")
 
+    def withdraw(self, instance: str, cause: str) -> TerminationRecord:
+        """Mark one cause of an open record as taken back; a repeat finds it marked and changes nothing."""
+        item = self._table.update(
+            record_key(instance),
+            "SET #causes.#cause.#withdrawn = :true, #version = #version + :one",
+            condition="#status = :open AND attribute_exists(#causes.#cause) "
+            "AND attribute_not_exists(#causes.#cause.#withdrawn)",
+            names={"#cause": cause},
+            values={":true": True, ":one": 1, ":open": Status.OPEN.value},
+        )
+        return record_of(item) if item else self._present(instance)
+
     def open_instances(self) -> Sequence[str]:
         """Return the instances of all open records, from the sparse index, which may lag by seconds."""
         return tuple(instance_of(pk) for pk in self._table.open_keys(TERMINATION))
@@ -141,7 +153,8 @@ class DynamoClaims(ClaimNotes):
         item = self._table.update(
             record_key(record.instance),
             "SET #causes.#cause = :cause, #version = #version + :one",
-            condition="#status = :open AND #period = :period AND attribute_not_exists(#causes.#cause)",
+            condition="#status = :open AND #period = :period AND "
+            "(attribute_not_exists(#causes.#cause) OR attribute_exists(#causes.#cause.#withdrawn))",
             names={"#cause": cause.id},
             values={
                 ":cause": cause_item(cause, now, period=record.period),

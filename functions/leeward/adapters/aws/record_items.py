@@ -117,6 +117,7 @@ def cause_item(cause: Cause, joined: datetime, *, period: int) -> Item:
             "surge": surge_item(cause.surge) if cause.surge else None,
             "savesMillionths": None if cause.saves is None else round(cause.saves * MILLION),
             "reboot": _reboot_item(cause.reboot) if cause.reboot else None,
+            "withdrawn": cause.withdrawn or None,
         }
     )
 
@@ -161,8 +162,8 @@ def record_of(item: Mapping[str, Any]) -> TerminationRecord:
         attempt=int(item["attempt"]),
         version=int(item["version"]),
         names_taken=int(item["namesTaken"]),
-        causes=tuple(_cause_of(id, raw) for id, raw in causes if raw["period"] == period),
-        earlier_causes=tuple(_cause_of(id, raw) for id, raw in causes if raw["period"] < period),
+        causes=tuple(_cause_of(id, raw) for id, raw in causes if _decides(raw, period)),
+        earlier_causes=tuple(_cause_of(id, raw) for id, raw in causes if not _decides(raw, period)),
         period=period,
         surge_period=int(item["surgePeriod"]),
         times=_instants(item.get("times", {})),
@@ -216,7 +217,12 @@ def _cause_of(id: str, raw: Mapping[str, Any]) -> Cause:
         surge=surge_of(raw["surge"]) if "surge" in raw else None,
         saves=raw["savesMillionths"] / MILLION if "savesMillionths" in raw else None,
         reboot=_reboot_of(raw["reboot"]) if "reboot" in raw else None,
+        withdrawn=bool(raw.get("withdrawn", False)),
     )
+
+
+def _decides(raw: Mapping[str, Any], period: int) -> bool:
+    return bool(raw["period"] == period and not raw.get("withdrawn", False))
 
 
 def _reboot_of(raw: Mapping[str, Any]) -> Reboot:
