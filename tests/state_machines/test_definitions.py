@@ -54,6 +54,15 @@ def test_what_may_pass_is_tried_again(task):
 
 
 @steps
+def test_a_short_403_is_waited_for_half_a_minute_and_no_longer(task):
+    """An API server that has just started knows no roles for seconds."""
+    (retry,) = [r for r in task["Retry"] if "AccessDeniedError" in r["ErrorEquals"]]
+    delays = [retry["IntervalSeconds"] * retry["BackoffRate"] ** number for number in range(retry["MaxAttempts"])]
+    assert delays[0] == 1
+    assert 25 <= sum(min(delay, retry["MaxDelaySeconds"]) for delay in delays) <= 60
+
+
+@steps
 def test_a_function_whose_network_interfaces_come_back_is_waited_for(task):
     """Lambda makes a function in a VPC inactive after two idle weeks; calls fail until its interfaces are there."""
     (retry,) = [r for r in task["Retry"] if "Lambda.ResourceNotReadyException" in r["ErrorEquals"]]

@@ -403,7 +403,7 @@ def test_a_run_that_gives_up_heartbeats_the_hook_that_it_leaves_waiting():
     system.groups.begin_terminating(GROUP, I)
     claim(system, CauseKind.ASG_TERMINATE, hook="leeward-terminate")
     system.clock.advance(minutes=4)
-    system.instances.fail("describe", AccessDeniedError("ec2:DescribeInstances"), times=1)
+    system.instances.fail("describe", AccessDeniedError("ec2:DescribeInstances"), times=6)
     assert Walker(system).run(I).ended == "NodeTerminationFailure"
     assert system.groups.heartbeats == [(GROUP, "leeward-terminate", I)]
 
