@@ -2,7 +2,7 @@
 
 The pace is that of the policy at the size that the group had when its upgrade began."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from datetime import datetime
 
 from leeward.errors import InvalidInputError
@@ -21,6 +21,7 @@ from simulation.view import WorldView
 LEAVING = ("Terminating", "Terminated", "Detach", "Warmed:Terminating")
 NO_MEMBER = ("Standby", "EnteringStandby", "Warmed")
 REBALANCE = "AZRebalance"
+SURPLUS = "surplus#termination/"  # and the launch: id of the cause that requests the offset
 STUCK = 3600.0  # seconds: longer than any drain and any wait for new nodes
 
 
@@ -32,6 +33,7 @@ class Pace:
     def __init__(self) -> None:
         self._seen: dict[str, int] = {}
         self._moved: dict[str, float] = {}
+        self._launched: dict[str, set[str]] = {}
 
     def check(self, view: WorldView) -> Iterator[str]:
         """Yield upgrades with too many nodes whose termination is requested and that still hold pods which have to
@@ -42,7 +44,10 @@ class Pace:
                 continue
             self._seen[name], self._moved[name] = record.version, view.now
             most = _most(record, view)
-            held = [old for old in record.under_way if view.running(old) and _holds_pods(old, view)]
+            launched = self._launched.setdefault(name, set())
+            launched |= record.ahead.keys()
+            ours = {*record.under_way, *_offsetting(launched, name, view)}
+            held = [one for one in ours if view.running(one) and _holds_pods(one, view)]
             if len(held) > most:
                 yield f"{name}: {', '.join(sorted(held))} at once, maxUnavailable is {most}"
 
@@ -102,6 +107,14 @@ def _most(record: UpgradeRecord, view: WorldView) -> int:
         return parallelism(policy.update, max(record.desired, 1)) if policy is not None else 1
     except InvalidInputError:
         return 1
+
+
+def _offsetting(launched: Set[str], group: str, view: WorldView) -> Iterator[str]:
+    """Yield members with an open termination for no other cause than launches of the group's upgrade."""
+    causes = {f"{SURPLUS}{one}" for one in launched}
+    for member in view.groups[group].instances:
+        if member.id in view.open_since and causes.issuperset(known := view.known_causes(member.id)) and known:
+            yield member.id
 
 
 def _holds_pods(instance: str, view: WorldView) -> bool:

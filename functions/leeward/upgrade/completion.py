@@ -9,12 +9,12 @@ from datetime import timedelta
 from typing import Any
 
 from leeward.model.group import AZ_REBALANCE
+from leeward.model.termination import Status
 from leeward.policy.durations import format_duration
 from leeward.ports import Ports
 from leeward.ports.autoscaling import Groups
 from leeward.ports.records import Claims, Upgrades
 from leeward.termination import capacity_ledger
-from leeward.termination.execution import is_open
 from leeward.upgrade.capacity_ledger import with_warning, without
 from leeward.upgrade.cordoning import uncordon
 from leeward.upgrade.eviction_failures import describe_blocked
@@ -27,8 +27,8 @@ from leeward.upgrade.run import REFUSED_UPDATE, Next, Run
 from leeward.upgrade.start import begin_next
 from leeward.upgrade.surge.orders import adopted, launch_ordered
 from leeward.upgrade.termination_requests import request_offset
-from leeward.upgrade.waits import MOST_NAMED, STALLED, again, track_wait
-from leeward.upgrade.waves.model import has_to_leave
+from leeward.upgrade.waits import MOST_NAMED, again, longest_wait, track_wait
+from leeward.upgrade.waves.surplus_selection import may_leave_now, pods_to_move
 from leeward.workflow.scale_down_protection import release_all
 from leeward.workflow.steps import Step
 
@@ -56,9 +56,10 @@ def scale_down(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
 
 
 def request_offsets(record: UpgradeRecord, observation: Observation, ports: Ports) -> UpgradeRecord:
-    """Assign each unassigned launch to a named node: new ones and those launched ahead before others, the emptiest
-    first, those in a zone with a zonal shift last; written to the record, then requested. Launches by which the
-    desired size is not larger were taken back by another writer: of these, first the ones that are leaving.
+    """Assign unassigned launches to named nodes: new ones and those launched ahead before others, the emptiest first,
+    those in a zone with a zonal shift last; written to the record, then requested. Nodes with evictable pods are named
+    only as the limits of drains allow now, the others in later turns. Launches by which the desired size is not larger
+    were taken back by another writer: of these, first the ones that are leaving.
     """
     if record.unassigned:
         staying = capacity_ledger.staying(observation.group)
@@ -67,20 +68,7 @@ def request_offsets(record: UpgradeRecord, observation: Observation, ports: Port
         if taken_back:
             what = f"{', '.join(taken_back)}: launched ahead, and the desired size is no larger than without"
             record = written(with_warning(without(record, taken_back), what), ports.upgrades)
-    taken = set(record.assigned.values())
-    free = sorted(
-        (
-            one
-            for one in observation.preflight.members
-            if one.instance.id not in taken and _may_terminate(one, record, ports.claims)
-        ),
-        key=lambda one: (
-            in_shifted_zone(observation.preflight.snapshot, one),
-            one.age is Age.OLD and one.instance.id not in record.ahead,
-            _pods(observation, one),
-            one.name,
-        ),
-    )
+    free = _candidates(record, observation, ports.claims) if record.unassigned else []
     offsets = dict(zip(record.unassigned, (one.instance.id for one in free), strict=False))
     if offsets:
         record = written(record.with_offsets(offsets), ports.upgrades)
@@ -105,18 +93,27 @@ def adopt_raised(record: UpgradeRecord, observation: Observation, upgrades: Upgr
     return written(changed, upgrades) if changed != record else record
 
 
-def _may_terminate(member: Member, record: UpgradeRecord, claims: Claims) -> bool:
-    """Return whether the member may be terminated: an operator's scale-in protection holds; launches of the upgrade may
-    be terminated. One whose termination is open already is left alone.
+def _candidates(record: UpgradeRecord, observation: Observation, claims: Claims) -> list[Member]:
+    """Return the members whose termination may be requested now, the first to leave first. An operator's scale-in
+    protection holds, but not for launches of the upgrade. One whose termination is open already is left alone.
     """
-    free = not member.instance.protected or member.instance.id in record.ahead
-    return free and not is_open(member.instance.id, claims)
-
-
-def _pods(observation: Observation, member: Member) -> int:
-    if member.node is None:
-        return 0
-    return sum(has_to_leave(pod) for pod in observation.preflight.snapshot.pods_on(member.node.name))
+    preflight, taken = observation.preflight, set(record.assigned.values())
+    terminations = claims.read_all(one.instance.id for one in preflight.members)
+    busy = {name for name, termination in terminations.items() if termination.status is Status.OPEN}
+    free = [
+        one
+        for one in preflight.members
+        if one.instance.id not in taken | busy and (not one.instance.protected or one.instance.id in record.ahead)
+    ]
+    free.sort(
+        key=lambda one: (
+            in_shifted_zone(preflight.snapshot, one),
+            one.age is Age.OLD and one.instance.id not in record.ahead,
+            pods_to_move(preflight, one),
+            one.name,
+        )
+    )
+    return may_leave_now(preflight, record, free[: len(record.unassigned)], terminations)
 
 
 def wait_for_size(run: Run, record: UpgradeRecord, observation: Observation, ports: Ports) -> Run:
@@ -142,10 +139,11 @@ def _not_offset(run: Run, record: UpgradeRecord, observation: Observation, ports
     that others terminate, so that none is left to offset them.
     """
     objects = [*record.ahead, *([f"{record.raised} of the raised desired size"] if record.raised else [])]
-    record, stalled = track_wait(record, "launches are not offset", objects, STALLED, ports.clock, ports.upgrades)
+    limit = longest_wait(observation.policy.drain)
+    record, stalled = track_wait(record, "launches are not offset", objects, limit, ports.clock, ports.upgrades)
     if not stalled:
         return again(run, Next.WAIT, PAUSE, "launches are not offset yet")
-    waits = f"{format_duration(STALLED)}: {', '.join(objects[:MOST_NAMED])}"
+    waits = f"{format_duration(limit)}: {', '.join(objects[:MOST_NAMED])}"
     if record.raised:
         why = f"the group has not launched for {waits}: look at the scaling activities of {record.group}"
         return replace(run, next=Next.CREATION_FAILURE, why=why)
