@@ -43,7 +43,7 @@ def shrunk_by(groups: Mapping[str, str], began: datetime, ports: Ports) -> froze
     said = {group: ports.groups.activities(group, since) for group in sorted(set(groups.values()))}
     shrunk = [new for new in groups if capacity_ledger.ending(new, said[groups[new]]) is capacity_ledger.Ending.SHRUNK]
     terminations = ports.claims.read_all(shrunk) if shrunk else {}
-    return frozenset(new for new in shrunk if not _offsets_another(terminations.get(new), new))
+    return frozenset(new for new in shrunk if not offsets_another(terminations.get(new), new))
 
 
 def offsetting(new: str, group: str, taken: Collection[str | None], ports: Ports) -> str:
@@ -79,7 +79,7 @@ def request_offset(
     request(subject, [cause], ports)
 
 
-def _offsets_another(termination: TerminationRecord | None, new: str) -> bool:
+def offsets_another(termination: TerminationRecord | None, new: str) -> bool:
     """Return whether the decrement of this instance is, or will be, the offset of another launch than its own."""
     if termination is None:
         return False

@@ -12,8 +12,10 @@ from typing import Any
 from leeward.model.instance import ALIVE
 from leeward.policy.durations import format_duration
 from leeward.upgrade.gate import JOINS_WITHIN, Gate, Lack
+from leeward.upgrade.members import Age
 from leeward.upgrade.observation import Observation
-from leeward.upgrade.record import UpgradeRecord
+from leeward.upgrade.record import EndedLaunch, UpgradeRecord
+from leeward.upgrade.surge.ended_launches import ended_in, is_worn_out
 
 SEARCH = timedelta(minutes=15)  # for capacity in a zone that has lacked it
 NO_CAPACITY = "InsufficientInstanceCapacity"
@@ -91,6 +93,19 @@ def never_joined(instance: str, zone: str, waited: timedelta, state: str) -> Nod
     return NodeCreationFailure(cause=CreationCause.NOT_JOINED, object=instance, message=message, fix=fix)
 
 
+def launches_ended(zone: str, ended: Mapping[str, EndedLaunch]) -> NodeCreationFailure:
+    """Return the failure of a zone whose new instances ended before an old node left: each with Auto Scaling's reason,
+    the latest first.
+    """
+    causes = [f"{instance}: {launch.cause.strip()}" for instance, launch in reversed(ended.items())]
+    message = f"{zone}: {len(ended)} new instances ended early and no new node is Ready: {'; '.join(causes)}"
+    fix = (
+        "find out who ended them (scaling activities, StateReason, CloudTrail): a health check, a launch hook, Cluster "
+        "Autoscaler, or Spot; then start the upgrade again"
+    )
+    return NodeCreationFailure(cause=CreationCause.INSTANCE_ENDED, object=zone, message=message, fix=fix)
+
+
 def labels_missing(node: str, wrong: Sequence[str]) -> NodeCreationFailure:
     """Return the failure of a node that joined without the labels that its group puts on nodes."""
     message = f"{node}: joined without the labels {', '.join(wrong)}"
@@ -127,8 +142,13 @@ def creation_failures(
     members = {one.name: one for one in observation.preflight.members}
     since = max((moment for moment in (record.phase_since, record.measured) if moment), default=now)
     failures: list[NodeCreationFailure] = []
+    ready = {one.instance.zone for one in members.values() if one.age is Age.NEW and one.node and one.node.ready}
     for missing in gate.missing:
         member = members.get(missing.object)
+        zone = member.instance.zone if member is not None else missing.object
+        if zone not in ready and is_worn_out(record, zone):
+            failures.append(launches_ended(zone, ended_in(record, zone)))
+            continue
         if missing.lack is Lack.NO_NEW_NODE or member is None:
             if now - since >= SEARCH or exhausted:
                 failures.append(_nothing_launched(record, missing.object))
@@ -144,14 +164,15 @@ def creation_failures(
             failures.append(labels_missing(member.name, missing.labels))
         else:
             failures.append(not_ready(member.name, member.node.conditions if member.node else (), waited))
-    return tuple(failures)
+    return tuple(dict.fromkeys(failures))
 
 
 def _nothing_launched(record: UpgradeRecord, zone: str) -> NodeCreationFailure:
+    if ended := ended_in(record, zone):
+        return launches_ended(zone, ended)
     reason = "; ".join(why for why in record.short.values() if why.startswith(zone)) or record.refusal
     if not reason:
-        return launch_failure(
-            zone, "LaunchRefused", "no subnet of the group has free addresses, or the launched instance ended"
-        )
+        reason = "no subnet of the group there has free addresses for a node and its pods"
+        return launch_failure(zone, "InsufficientFreeAddressesInSubnet", reason)
     code = code_in(reason) or (NO_CAPACITY if record.short else "LaunchRefused")
     return launch_failure(zone, code, reason)

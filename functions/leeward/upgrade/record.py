@@ -64,6 +64,15 @@ class SurgeNode:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EndedLaunch:
+    """End of a new instance before an old node offset its launch: in which zone, when, and Auto Scaling's sentence."""
+
+    zone: str
+    at: datetime
+    cause: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UpgradeRecord:
     """One upgrade of one group. `desired`, `maximum`: the sizes before. `launched`: new nodes launched ahead, `gone`:
     old ones terminated with decrement, `finished`: old ones that are gone in whatever way, `started`: old ones whose
@@ -79,6 +88,9 @@ class UpgradeRecord:
     The ledger: `ordered` calls have asked for launches; `orders` are those whose answer is not recorded yet (number ->
     order). `ahead`: new instances that are not offset yet; those that are offset or written off are removed.
     `under_way`: old instance whose termination is requested -> tag, part of the names of that request (see `cause_id`).
+    `ended_early`: new instances that ended before an old node offset their launch, of this start; `taken`: instances
+    that others took out with decrement, each of which has settled a launch; `owed`: how many more of these have still
+    to settle one, which has to be launched first.
     `short`: subnets that lacked capacity at the last try -> the message. `refusal`: why LaunchInstances does not serve
     this group; `wanted`: the desired size that was set instead. `others_scaled`: since when another writer has changed
     the group's size, so that the remaining nodes terminate without decrement; `others_seen`: the first observation of
@@ -131,6 +143,9 @@ class UpgradeRecord:
     orders: Mapping[str, Order] = field(default_factory=dict)
     ahead: Mapping[str, SurgeNode] = field(default_factory=dict)
     under_way: Mapping[str, str] = field(default_factory=dict)
+    ended_early: Mapping[str, EndedLaunch] = field(default_factory=dict)
+    taken: tuple[str, ...] = ()
+    owed: int = 0
     others_seen: datetime | None = None
     others_scaled: datetime | None = None
     short: Mapping[str, str] = field(default_factory=dict)

@@ -119,6 +119,7 @@ def start_rollback(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
         failed=(),
         reasons={},
         error="",
+        ended_early={},
         proven=None,
         phase_since=None,
         why="",

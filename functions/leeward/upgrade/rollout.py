@@ -24,6 +24,7 @@ from leeward.upgrade.lease import written
 from leeward.upgrade.members import Age
 from leeward.upgrade.observation import Observation, launched_ahead_of_shifts, launched_by_others, observe
 from leeward.upgrade.record import UpgradeRecord, tag_for
+from leeward.upgrade.surge.ended_launches import settled
 from leeward.upgrade.surge.launches import launches
 from leeward.upgrade.surge.orders import DESIRED_SIZE, adopted, launch_ordered, order, raise_desired_size
 from leeward.upgrade.termination_requests import request_force, request_terminations
@@ -144,6 +145,8 @@ def _resized(record: UpgradeRecord, observation: Observation, ports: Ports) -> U
     activities = ports.groups.activities(record.group, record.measured)
     shrunk = shrunk_since(activities, record.measured)
     record = _without_taken(record, observation, activities, ports.claims)
+    if not shrunk:
+        record = settled(record, observation, activities, ports.claims)
     desired = observation.group.desired
     mine = record.desired + len(record.ahead) + record.raised
     others = 0

@@ -168,7 +168,7 @@ def _resumed(
     again = replace(record, ended=None, error="")
     if not run.attempt:
         again = replace(again, failed=(), reasons={}, checked=record.checked and record.cordoned)
-        again = replace(again, phase_since=clock.now(), proven=None)
+        again = replace(again, phase_since=clock.now(), proven=None, ended_early={})
         if record.error and not (_eks_updates(record, managed_updates) or _may_have_started(record)):
             made = record.prepared and record.target.nodegroup is None  # a failed update is not read again
             again = replace(again, update="", tries=record.tries + 1, prepared=made)

@@ -46,7 +46,7 @@ OF_PLANNING = (
         edits=(
             edit(
                 "leeward.termination.given_up_launches.shrunk_by",
-                "if not _offsets_another(terminations.get(new), new)",
+                "if not offsets_another(terminations.get(new), new)",
                 "if terminations is not None",
             ),
         ),

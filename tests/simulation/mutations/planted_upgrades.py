@@ -7,6 +7,42 @@ UPGRADE = "leeward.upgrade"
 
 OF_UPGRADE_EDGES = (
     Planted(
+        name="an abort drains all new nodes at once",
+        story="exempts what it undoes from the limits of drains",
+        edits=(
+            edit(
+                f"{UPGRADE}.completion._candidates",
+                "may_leave_now(preflight, record, free[: len(record.unassigned)], terminations)",
+                "free",
+            ),
+        ),
+        tests=("tests/simulation/test_upgrade_surplus.py",),
+    ),
+    Planted(
+        name="a launch that has ended serves its zone for good",
+        story="counts what was launched and not what is there",
+        edits=(
+            edit(
+                f"{UPGRADE}.rollout._resized", "record = settled(record, observation, activities, ports.claims)", "pass"
+            ),
+        ),
+        tests=("tests/simulation/test_upgrade_ended_launches.py",),
+    ),
+    Planted(
+        name="a zone whose launches always end gets others without end",
+        story="bounds the time and not the number",
+        edits=(edit(f"{UPGRADE}.surge.ended_launches.is_worn_out", ">= MOST_IN_A_ZONE", ">= 1000"),),
+        tests=("tests/simulation/test_upgrade_ended_launches.py",),
+    ),
+    Planted(
+        name="a decrement of a new node is a size of the owner's, of an old one it is not",
+        story="settles launches by the node that an actor happens to name",
+        edits=(
+            edit(f"{UPGRADE}.surge.ended_launches._taken_by_others", "if lacking > 0 and record.ahead", "if False"),
+        ),
+        tests=("tests/simulation/test_upgrade_ended_launches.py",),
+    ),
+    Planted(
         name="alarms without a canary watch no wave",
         story="starts the next wave before an alarm can know what the first one has broken",
         edits=(edit(f"{UPGRADE}.control.canary_of", "or not update.alarms", "or True"),),

@@ -20,6 +20,7 @@ from leeward.upgrade.members import Age, Member
 from leeward.upgrade.observation import Observation
 from leeward.upgrade.preflight.model import Preflight, zone_of
 from leeward.upgrade.record import UpgradeRecord
+from leeward.upgrade.surge.ended_launches import ended_in, is_awaited, is_worn_out
 from leeward.upgrade.surge.sizes import Strategy, launch_now, most_ahead, next_increment, unassigned_limit
 from leeward.upgrade.waves.drain_selection import waiting, with_decrement
 
@@ -29,7 +30,8 @@ def launches(preflight: Preflight, record: UpgradeRecord, *, rolling: bool = Fal
     success.
 
     `rolling`: the target has proven to work and no canary is watched: from then on more come ahead than the surge.
-    Empty while another writer seems to have scaled the group up: what was launched then is never offset.
+    Empty while another writer seems to have scaled the group up: what was launched then is never offset. A zone whose
+    only new node has ended gets another one beyond these numbers, where the group replaced it in another zone.
     """
     if not with_decrement(record) or record.others_seen is not None:
         return ()
@@ -44,11 +46,27 @@ def launches(preflight: Preflight, record: UpgradeRecord, *, rolling: bool = Fal
         count = _increment(preflight, record, len(old))
     if count is None:
         return None
+    now = preflight.snapshot.now
     lacking = Counter(zone_of(preflight.snapshot, one) for one in old)
-    lacking.subtract(record.ahead[new].zone for new in record.unassigned)
+    lacking.subtract(record.ahead[new].zone for new in record.unassigned if is_awaited(record, new, now))
     for order in record.orders.values():
         lacking[order.zone] -= order.count
-    return _zones_in_turn(lacking, _served(preflight, record), closed_zones(preflight.snapshot.nodes), count)
+    served, ready = _served(preflight, record), _zones_ready(preflight)
+    for zone in [zone for zone in lacking if zone not in ready and is_worn_out(record, zone)]:
+        del lacking[zone]
+    bereft = {zone for zone in lacking if lacking[zone] > 0 and zone not in served and ended_in(record, zone)}
+    count = max(count, min(len(bereft), max(most - alive, 0)))
+    zones = _zones_in_turn(lacking, served, closed_zones(preflight.snapshot.nodes), count)
+    return zones or (() if record.orders else _owed(preflight, record))
+
+
+def _owed(preflight: Preflight, record: UpgradeRecord) -> tuple[str, ...]:
+    """Return zones of the launches that decrements by others take while every other launch has its old node: those with
+    the fewest new nodes.
+    """
+    new = Counter(zone_of(preflight.snapshot, one) for one in preflight.members if one.age is Age.NEW)
+    zones = {zone_of(preflight.snapshot, one) for one in preflight.members} - {""} - preflight.snapshot.shifted_zones
+    return tuple(sorted(zones, key=lambda zone: (new[zone], zone))[: record.owed])
 
 
 def _zones_in_turn(lacking: Counter[str], served: set[str], closed: Collection[str], count: int) -> tuple[str, ...]:
@@ -70,7 +88,15 @@ def _zones_in_turn(lacking: Counter[str], served: set[str], closed: Collection[s
 def _served(preflight: Preflight, record: UpgradeRecord) -> set[str]:
     """Return zones that have a new node, launched or ordered."""
     there = {zone_of(preflight.snapshot, one) for one in preflight.members if one.age is Age.NEW}
-    return there | {new.zone for new in record.ahead.values()} | {order.zone for order in record.orders.values()}
+    now = preflight.snapshot.now
+    launched = {launch.zone for new, launch in record.ahead.items() if is_awaited(record, new, now)}
+    return there | launched | {order.zone for order in record.orders.values()}
+
+
+def _zones_ready(preflight: Preflight) -> set[str]:
+    """Return zones in which a new node is Ready."""
+    new = (one for one in preflight.members if one.age is Age.NEW and one.node is not None and one.node.ready)
+    return {zone_of(preflight.snapshot, one) for one in new}
 
 
 def _pace(preflight: Preflight, old: Collection[Member]) -> int:
