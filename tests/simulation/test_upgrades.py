@@ -117,6 +117,13 @@ def test_an_abort_brings_the_group_back_to_its_size_and_uncordons_what_is_left()
     assert world.group.launch.template.version == "1"
 
 
+def test_an_abort_that_is_repeated_begins_no_upgrade():
+    """The nodes that the abort has kept are of another version than the template that it has restored."""
+    world = Upgraded().start(launchTemplateVersion="2").start("abort", at=BEGIN + 150, action="abort")
+    world.start("again", at=BEGIN + 1500, action="abort").run()
+    assert (world.ended("again"), "2" in world.versions) == ("ControlRequestRecorded", True)
+
+
 def test_an_abort_before_the_first_drain_leaves_the_old_nodes():
     world = Upgraded().start(launchTemplateVersion="2").start("abort", at=BEGIN + 10, action="abort").run()
     assert (world.ended(), world.at_rest(versions=("1",))) == ("Aborted", True)

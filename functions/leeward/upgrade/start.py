@@ -60,7 +60,7 @@ def take_lease(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
         return replace(
             run, next=Next.RECORDED if action else Next.HAND_OVER, why=f"execution {record.execution} {what}"
         )
-    if action in {"pause", "resume"} and record is not None and record.ended is not None:
+    if record is not None and record.ended is not None and _has_nothing_left(str(action), record):
         return replace(run, next=Next.RECORDED, why="the upgrade has ended")
     if action == "pause":
         return replace(run, next=Next.RECORDED, why="paused; nothing runs")
@@ -72,6 +72,13 @@ def take_lease(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
         attempt=record.attempt,
         why=f"attempt {record.attempt} of {record.stamp}",
     )
+
+
+def _has_nothing_left(action: str, record: UpgradeRecord) -> bool:
+    """Return whether the request has nothing to do for an upgrade that has ended. A repeated abort must not begin an
+    upgrade: the nodes that the first one has kept are old to the template that it has restored.
+    """
+    return action in {"pause", "resume"} or (action == "abort" and not record.error)
 
 
 def where_the_group_is(group: str, ports: Ports) -> Ports:

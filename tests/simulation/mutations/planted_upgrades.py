@@ -43,6 +43,12 @@ OF_UPGRADE_EDGES = (
         tests=("tests/simulation/test_upgrade_ended_launches.py",),
     ),
     Planted(
+        name="a repeated abort begins an upgrade",
+        story="takes the end of an upgrade for a free group, whatever is asked",
+        edits=(edit(f"{UPGRADE}.start._has_nothing_left", 'or (action == "abort" and not record.error)', ""),),
+        tests=("tests/simulation/test_upgrades.py::test_an_abort_that_is_repeated_begins_no_upgrade",),
+    ),
+    Planted(
         name="alarms without a canary watch no wave",
         story="starts the next wave before an alarm can know what the first one has broken",
         edits=(edit(f"{UPGRADE}.control.canary_of", "or not update.alarms", "or True"),),
