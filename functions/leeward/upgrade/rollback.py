@@ -121,7 +121,7 @@ def start_rollback(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
         error="",
         ended_early={},
         proven=None,
-        phase_since=None,
+        phase_since=ports.clock.now(),
         why="",
     )
     if turned.in_sizes:

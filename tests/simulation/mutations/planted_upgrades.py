@@ -55,6 +55,12 @@ OF_UPGRADE_EDGES = (
         tests=("tests/simulation/test_bad_image.py",),
     ),
     Planted(
+        name="a rollback has the time for new nodes that the upgrade has left",
+        story="counts the search for capacity from the beginning of the upgrade",
+        edits=(edit(f"{UPGRADE}.rollback.start_rollback", "phase_since=ports.clock.now()", "phase_since=None"),),
+        tests=("tests/unit/upgrade/test_completion.py",),
+    ),
+    Planted(
         name="an automatic upgrade begins as soon as the image moves",
         story="compares images and not since when they differ",
         edits=(edit(f"{UPGRADE}.automatic.reason_to_wait", "snapshot.now - since < after", "False"),),

@@ -255,6 +255,14 @@ def test_a_rollback_exchanges_the_targets_once():
     assert step(system, "restore").next is Next.ROLLED_BACK
 
 
+def test_a_rollback_gives_its_new_nodes_the_time_of_a_start():
+    """The time of the upgrade is over by then: the gate would end the rollback before it has launched."""
+    system = rolling(control=ControlRequest.ROLLBACK, ahead={NEW: SurgeNode(zone="us-east-1a")})
+    system.clock.advance(seconds=3600)
+    step(system, "start-rollback")
+    assert record(system).phase_since == system.clock.now()
+
+
 def test_an_upgrade_that_ends_well_starts_the_group_that_follows_and_a_failed_one_keeps_it():
     system = rolling(then=("batch", "api"))
     step(system, "note-failure", replace(RUN, next=Next.EVICTION_FAILURE, why="pods"))
