@@ -61,6 +61,12 @@ OF_UPGRADE_EDGES = (
         tests=("tests/unit/upgrade/test_completion.py",),
     ),
     Planted(
+        name="a zone that opens again gets no new node",
+        story="counts new nodes against old ones and not by the zones for which the gate waits",
+        edits=(edit(f"{UPGRADE}.surge.launches.launches", "if not record.cordoned:", "if False:"),),
+        tests=("tests/unit/upgrade/surge/test_launches.py",),
+    ),
+    Planted(
         name="an automatic upgrade begins as soon as the image moves",
         story="compares images and not since when they differ",
         edits=(edit(f"{UPGRADE}.automatic.reason_to_wait", "snapshot.now - since < after", "False"),),

@@ -54,8 +54,12 @@ def launches(preflight: Preflight, record: UpgradeRecord, *, rolling: bool = Fal
     served, ready = _served(preflight, record), _zones_ready(preflight)
     for zone in [zone for zone in lacking if zone not in ready and is_worn_out(record, zone)]:
         del lacking[zone]
-    bereft = {zone for zone in lacking if lacking[zone] > 0 and zone not in served and ended_in(record, zone)}
-    count = max(count, min(len(bereft), max(most - alive, 0)))
+    bereft = {zone for zone in lacking if lacking[zone] > 0 and zone not in served}
+    ended = {zone for zone in bereft if ended_in(record, zone)}
+    count = max(count, min(len(ended), max(most - alive, 0)))
+    if not record.cordoned:  # the gate waits for each zone, also for one that was closed while the others launched
+        opened = bereft - preflight.snapshot.shifted_zones
+        count = max(count, min(len(opened), limit - (alive - assigned), most - alive))
     zones = _zones_in_turn(lacking, served, closed_zones(preflight.snapshot.nodes), count)
     return zones or (() if record.orders else _owed(preflight, record))
 

@@ -56,6 +56,15 @@ def test_a_zone_with_an_open_order_is_not_taken_for_one_without():
     assert sorted(launches(a_group(a=1, b=1, c=5), record)) == ["a", "b"]
 
 
+def test_a_zone_gets_its_first_node_although_every_old_node_has_one_ahead():
+    """It was closed while the others launched, and one of their old nodes has ended: the gate waits for the zone."""
+    there = {"n1": "a", "n2": "a", "n3": "b", "n4": "b"}
+    group = a_group(*there.items(), a=2, b=1, c=1)
+    assert launches(group, before_the_gate(surge=6, ahead=ahead(**there), launched=4)) == ("c",)
+    assert launches(group, before_the_gate(surge=4, ahead=ahead(**there), launched=4)) == ()
+    assert launches(group, before_the_gate(surge=6, ahead=ahead(**there), launched=4, cordoned=True)) == ()
+
+
 def test_a_zone_that_others_have_cordoned_gets_its_first_node_after_the_open_ones():
     assert launches(a_group(cordoned="a", a=5, b=2, c=2), before_the_gate(surge=2)) == ("b", "c")
     assert launches(a_group(cordoned="a", a=5, b=5, c=5), before_the_gate(surge=4)) == ("b", "c", "a", "b")
