@@ -6,6 +6,7 @@ from typing import Protocol
 from leeward.model.zone_record import ZoneRecord
 from simulation.aws.managed import SimUpdate
 from simulation.aws.recovery import Shifted
+from simulation.endings import Ending
 from simulation.ordered import Ordered
 
 
@@ -39,6 +40,29 @@ class AwsView(Protocol):
     @property
     def ordered(self) -> Sequence[Ordered]:
         """Requests of operators to start or control upgrades."""
+        ...
+
+    @property
+    def over(self) -> bool:
+        """True once arrivals and faults have stopped."""
+        ...
+
+    @property
+    def endings(self) -> Sequence[Ending]:
+        """Ends of executions of all state machines."""
+        ...
+
+    def rolls(self, group: str) -> bool:
+        """Return whether an execution that upgrades the group is open."""
+        ...
+
+    @property
+    def short_zones(self) -> Mapping[str, float]:
+        """Zones in which a launch has failed for want of capacity or addresses, and when the last one did."""
+        ...
+
+    def is_bad(self, group: str) -> bool:
+        """Return whether the group launches a version whose instances never join."""
         ...
 
     @property

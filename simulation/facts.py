@@ -35,11 +35,10 @@ def group_of(view: WorldView, instance: str) -> Group | None:
 
 
 def maximum_kept(view: WorldView, group: Group) -> bool:
-    """Return whether its MaxSize is not as its owner chose it and nothing excuses that: neither the desired size nor a
-    record that is open, for whose replacement the group was raised.
+    """Return whether its MaxSize is not as its owner chose it, nor its desired size where others have made that larger,
+    and no record is open, for whose replacement the group was raised.
     """
-    owners = view.maxima[group.name]
-    if group.maximum == owners or group.desired > owners:
+    if group.maximum == max(view.maxima[group.name], group.desired):
         return False
     return not any(group.lifecycle_of(instance) is not None for instance in view.open_since)
 

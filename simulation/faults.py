@@ -67,6 +67,7 @@ class Injector:
         self.refused: dict[str, float] = {}  # workload whose evictions a webhook fails -> until when
         self.zones_down: dict[str, float] = {}
         self.crowded: dict[str, Crowd] = {}  # by zone
+        self.short: dict[str, float] = {}  # zone -> when a launch there last failed for want of capacity or addresses
         self._skews: dict[str, float] = {}
         self._streams, self._timeline, self._sleep, self._said = streams, timeline, sleep, said
 
@@ -202,6 +203,12 @@ class Injector:
 
     def no_capacity(self, zone: str) -> bool:
         """Return whether a launch in the zone fails."""
+        fails = self._lacks(zone)
+        if fails:
+            self.short[zone] = self._timeline.now()
+        return fails
+
+    def _lacks(self, zone: str) -> bool:
         if self.active and self._timeline.now() < self.zones_down.get(zone, 0):
             self.count("no capacity")
             return True

@@ -3,7 +3,7 @@
 It reads a `WorldView` and changes nothing. A `Checker` remembers how far it has read, so that a check after every event
 costs what has happened since. The rules for nodes and for messages are in `node_rules` and `message_rules`."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 
 from local.cluster.history import Cause
@@ -20,14 +20,20 @@ from simulation.hook_rules import HookRules
 from simulation.hook_view import HookCall
 from simulation.image_rules import ImageRules
 from simulation.leaving_rules import LeavingRules
+from simulation.liveness_rules import Liveness
 from simulation.maintenance_budget_rules import MaintenanceBudgets
 from simulation.managed_rules import ManagedRules
 from simulation.message_rules import MessageRules, warned_by
+from simulation.moves import Moves
 from simulation.node_rules import NodeRules
+from simulation.opt_out_rules import OptOuts
+from simulation.pace_rules import Pace
 from simulation.prescale_rules import Prescales
 from simulation.reboot_rules import RebootRules
 from simulation.rule import Rule, Violation
-from simulation.upgrade_rules import Members, Pace
+from simulation.taint_times import TaintTimes
+from simulation.unasked_nodes import Unasked
+from simulation.upgrade_rules import Members, Progress
 from simulation.view import WorldView
 from simulation.zone_convergence import zones_left
 from simulation.zone_rules import ZoneRules
@@ -65,7 +71,11 @@ class Checker:
         self._paid: set[str] = set()
         self._overpaid: dict[str, int] = {}
         self._overlaps: dict[str, float] = {}
-        self._pace, self._members, self._spent, self._alarmed = Pace(), Members(), Spent(), Alarmed()
+        self._unasked = Unasked(self._times.asked)
+        self._pace, self._opt_outs = Pace(self._unasked), OptOuts(self._unasked)
+        self._taints = TaintTimes(self._times, self._unasked)
+        self._liveness, self._moves = Liveness(self._taints), Moves(self._unasked, self._taints)
+        self._progress, self._members, self._spent, self._alarmed = Progress(), Members(), Spent(), Alarmed()
         self._blocks, self._automatic, self._reboots = CapacityBlocks(), AutomaticUpgrades(), RebootRules()
         self._foreign_taints, self._images, self._managed = ForeignTaints(), ImageRules(), ManagedRules()
         self._zones, self._prescales = ZoneRules(), Prescales()
@@ -77,12 +87,16 @@ class Checker:
         if self._cluster is None:
             self._cluster = view.cluster
             self._nodes.begin(view)
+            self._pace.begin(view)
             view.cluster.observe(self._nodes.watch)
+            view.cluster.observe(self._unasked.watch)
+            view.cluster.observe(self._moves.watch)
             view.cluster.observe(self._spent.watch)
             view.cluster.observe(self._foreign_taints.watch)
             view.cluster.observe(self._images.watch)
         self._times.read(view)
         self._members.watch(view)
+        self._progress.watch(view)
         self._images.read(view)
         for instance in warned_by(self._new("warnings known", view.acknowledged), view.account):
             self._times.warned(instance, view.now)
@@ -97,15 +111,21 @@ class Checker:
         has passed.
         """
         found = self.after_event(view)
-        of_upgrades = ((Rule.UPGRADE, self._pace.at_the_end), (Rule.TARGET, self._members.at_the_end))
+        of_upgrades = ((Rule.UPGRADE, self._progress.at_the_end), (Rule.TARGET, self._members.at_the_end))
         for rule, rule_check in (
             *of_upgrades,
             (Rule.RECORD, self._open_records),
+            (Rule.STARTED_AGAIN, self._liveness.at_the_end),
+            (Rule.MOVES, self._moves.at_the_end),
             (Rule.ZONES_OPEN, zones_left),
             *EVENTUAL,
         ):
             found += [Violation(seed=self.seed, at=view.now, rule=rule, text=text) for text in rule_check(view)]
         return found
+
+    def figures(self, view: WorldView) -> Mapping[str, float]:
+        """Return the figures of the disturbance so far."""
+        return self._moves.figures(view)
 
     def _open_records(self, view: WorldView) -> Iterator[str]:
         return open_records(view, self._times.asked)
@@ -137,6 +157,11 @@ class Checker:
             (Rule.MALFORMED, self._messages.malformed),
             (Rule.PLACEMENT, self._placements),
             (Rule.PACE, self._pace.check),
+            (Rule.OPT_OUT, self._opt_outs.check),
+            (Rule.IDLE, self._taints.check),
+            (Rule.LIVENESS, self._liveness.ends),
+            (Rule.LEFTOVER, self._liveness.leftovers),
+            (Rule.MOVES, self._moves.check),
             (Rule.SPENT, self._spent.check),
             (Rule.ALARM, self._alarmed.check),
             (Rule.BLOCK, self._blocks.check),

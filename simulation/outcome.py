@@ -28,6 +28,7 @@ class Outcome:
     hooks_timed_out: int  # of ours, by their group's default result
     digest: str
     story: tuple[str, ...]
+    figures: Mapping[str, float] = field(default_factory=dict)  # of the disturbance (`moves.Moves`)
     disruptions: Mapping[str, int] = field(default_factory=dict)  # of disruption, by method and how they ended
 
     @property

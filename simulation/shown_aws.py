@@ -6,6 +6,9 @@ from leeward.model.zone_record import ZoneRecord
 from simulation.aws.fleet import SimFleet
 from simulation.aws.managed import SimUpdate
 from simulation.aws.recovery import Shifted
+from simulation.definitions import UPGRADES
+from simulation.endings import Ending
+from simulation.faults import Injector
 from simulation.ordered import Ordered
 from simulation.system import System
 
@@ -15,6 +18,7 @@ class ShownAws:
 
     fleet: SimFleet
     system: System
+    injector: Injector
     cluster_name: str
 
     def image(self, instance: str) -> str:
@@ -46,6 +50,27 @@ class ShownAws:
     def ordered(self) -> Sequence[Ordered]:
         """Starts of upgrades, and actions on them."""
         return self.system.upgrades.ordered
+
+    @property
+    def endings(self) -> Sequence[Ending]:
+        """Ends of executions."""
+        return self.system.ends
+
+    def rolls(self, group: str) -> bool:
+        """Return whether the input of an open execution names the group."""
+        machines = (self.system.machines[name] for name in UPGRADES)
+        inputs = (one.input for machine in machines for one in machine.executions.values())
+        return any(group == asked.get("group") or group in (asked.get("groups") or ()) for asked in inputs)
+
+    @property
+    def short_zones(self) -> Mapping[str, float]:
+        """Zones by the launches that failed."""
+        return self.injector.short
+
+    def is_bad(self, group: str) -> bool:
+        """Return whether the version is one of the template's bad ones."""
+        there = self.fleet.groups[group]
+        return there.version in there.template.bad
 
     @property
     def written(self) -> Sequence[tuple[str, str]]:

@@ -19,6 +19,7 @@ from simulation.aws.part import PartOfFleet
 from simulation.aws.reboots import Requested
 from simulation.convergence import instance_of
 from simulation.definitions import DISRUPTION_RUN
+from simulation.endings import Ending
 from simulation.excerpts import Excerpt, Part
 from simulation.faults import Crowd, Injector
 from simulation.kubernetes import SimKubernetes
@@ -68,7 +69,11 @@ class Site(Shown):
         self._decrements, self._terminations = Excerpt(asked.decrements, has), Excerpt(asked.terminations, has)
         self._reboots = Excerpt(world.fleet.reboots.requested, lambda reboot: has(reboot.instance))
         self._warned = Excerpt(world.warned, lambda warning: has(warning[0]))
+        self._ends = Excerpt(world.system.ends, self._is_mine)
         self._hooks_put = Excerpt(asked.hooks_put, self._of_group)
+
+    def _is_mine(self, ending: Ending) -> bool:
+        return ending.group in self.fleet.groups or ending.cluster == self.cluster_name
 
     def _of_group(self, action: tuple[Any, ...]) -> bool:
         return action[0] in self.fleet.groups
@@ -138,6 +143,16 @@ class Site(Shown):
     def only_kubernetes_fails(self) -> bool:
         """True if AWS and the functions do what they should."""
         return self._world.only_kubernetes_fails and not self._refuses
+
+    @property
+    def endings(self) -> Sequence[Ending]:
+        """Ends of executions about its groups, and of its disruption runs."""
+        return self._ends
+
+    @property
+    def short_zones(self) -> Mapping[str, float]:
+        """Zones by the launches of all clusters."""
+        return self._world.short_zones
 
     @property
     def crowded(self) -> Mapping[str, Crowd]:

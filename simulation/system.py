@@ -43,6 +43,7 @@ from simulation.definitions import (
     UPGRADES,
     definitions,
 )
+from simulation.endings import Ending, ending_of
 from simulation.faults import FaultyPort, Injector
 from simulation.gated_ports import ports_of
 from simulation.invocations import Ended, Invocations, SimClock
@@ -102,6 +103,7 @@ class System:
         self.clusters = SimClusters(lambda: KnownPauses(self.pauses.read, clock), parts.invocations.environment)
         self.each: Executor = in_turn  # of what functions do for several records, nodes or clusters at a time
         self.unexpected: list[str] = []
+        self.ends = Journal[Ending]()
         self.last_ended: dict[str, float] = {}  # instance -> when the last execution about it did
         self.decides = False
         self.decided = Journal[tuple[float, float]]()  # runs of fn disruption-planner that met no error: begin and end
@@ -274,6 +276,7 @@ class System:
         return ""
 
     def _reported(self, execution: Execution) -> None:
+        self.ends.append(ending_of(execution, self._timeline.now()))
         self._said(f"execution {execution.name}: {execution.status} {execution.state} {execution.cause}".rstrip())
 
     def _upgrade_ended(self, execution: Execution) -> None:

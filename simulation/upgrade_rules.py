@@ -1,18 +1,12 @@
-"""Rules that must hold for upgrades of node groups: their pace always, and at the end that they have ended.
+"""Rules that must hold for upgrades of node groups at the end: they have ended, or make progress, and leave nothing."""
 
-The pace is that of the policy at the size that the group had when its upgrade began."""
-
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterator
 from datetime import datetime
 
-from leeward.errors import InvalidInputError
 from leeward.model import well_known
 from leeward.model.group import GroupInstance
-from leeward.policy.selection import policy_for
-from leeward.upgrade.record import ControlRequest, UpgradeRecord
-from leeward.upgrade.surge.sizes import parallelism
-from local.cluster.objects import Obj, annotations_of, controller_of, name_of
-from simulation.drained import node_behind
+from leeward.upgrade.record import ControlRequest
+from local.cluster.objects import Obj, annotations_of, name_of
 from simulation.facts import maximum_kept
 from simulation.node_instances import instance_behind
 from simulation.rule import Rule
@@ -21,35 +15,21 @@ from simulation.view import WorldView
 LEAVING = ("Terminating", "Terminated", "Detach", "Warmed:Terminating")
 NO_MEMBER = ("Standby", "EnteringStandby", "Warmed")
 REBALANCE = "AZRebalance"
-SURPLUS = "surplus#termination/"  # and the launch: id of the cause that requests the offset
 STUCK = 3600.0  # seconds: longer than any drain and any wait for new nodes
 
 
-class Pace:
-    """Pace of all upgrades that are under way. Checked when one of them has written something; `moved`:
-    when that was.
-    """
+class Progress:
+    """Moments at which upgrades have last written something."""
 
     def __init__(self) -> None:
         self._seen: dict[str, int] = {}
         self._moved: dict[str, float] = {}
-        self._launched: dict[str, set[str]] = {}
 
-    def check(self, view: WorldView) -> Iterator[str]:
-        """Yield upgrades with too many nodes whose termination is requested and that still hold pods which have to
-        leave.
-        """
+    def watch(self, view: WorldView) -> None:
+        """Read the versions of the records."""
         for name, record in view.upgrades.items():
-            if self._seen.get(name) == record.version:
-                continue
-            self._seen[name], self._moved[name] = record.version, view.now
-            most = _most(record, view)
-            launched = self._launched.setdefault(name, set())
-            launched |= record.ahead.keys()
-            ours = {*record.under_way, *_offsetting(launched, name, view)}
-            held = [one for one in ours if view.running(one) and _holds_pods(one, view)]
-            if len(held) > most:
-                yield f"{name}: {', '.join(sorted(held))} at once, maxUnavailable is {most}"
+            if self._seen.get(name) != record.version:
+                self._seen[name], self._moved[name] = record.version, view.now
 
     def at_the_end(self, view: WorldView) -> Iterator[str]:
         """Yield upgrades that run without progress. Nodes that are blocked take two time-outs each, so that a large
@@ -98,35 +78,6 @@ class Members:
 def _out_of_service(instance: GroupInstance) -> bool:
     """Return whether its owner keeps it from work, or from the group's scale-in."""
     return instance.protected or instance.lifecycle.startswith(NO_MEMBER)
-
-
-def _most(record: UpgradeRecord, view: WorldView) -> int:
-    group = view.groups[record.group]
-    policy = policy_for(view.policies.policies, group.name, group.tags)
-    try:
-        return parallelism(policy.update, max(record.desired, 1)) if policy is not None else 1
-    except InvalidInputError:
-        return 1
-
-
-def _offsetting(launched: Set[str], group: str, view: WorldView) -> Iterator[str]:
-    """Yield members with an open termination for no other cause than launches of the group's upgrade."""
-    causes = {f"{SURPLUS}{one}" for one in launched}
-    for member in view.groups[group].instances:
-        if member.id in view.open_since and causes.issuperset(known := view.known_causes(member.id)) and known:
-            yield member.id
-
-
-def _holds_pods(instance: str, view: WorldView) -> bool:
-    node = node_behind(instance, view)
-    return node is not None and any(_has_to_leave(pod) for pod in view.cluster.store.pods_on(name_of(node)))
-
-
-def _has_to_leave(pod: Obj) -> bool:
-    owner = controller_of(pod)
-    finished = (pod.get("status") or {}).get("phase") in {"Succeeded", "Failed"}
-    daemon = owner is not None and owner["kind"] == "DaemonSet"
-    return not (finished or daemon or well_known.MIRROR_POD in annotations_of(pod))
 
 
 def owed_by_upgrade(group: str, view: WorldView) -> int:

@@ -39,6 +39,7 @@ from simulation.invocations import Invocations
 from simulation.journal import Journal
 from simulation.outcome import Outcome, sums
 from simulation.plans import ArrivalPlan, FleetPlan, Player
+from simulation.second_starts import SecondStarts
 from simulation.shown import Shown
 from simulation.site import Site, shared_out, sites_of
 from simulation.system import Parts, System
@@ -145,7 +146,7 @@ class World(Shown):
         troubles = [Troubles(self), *(Troubles(site, of_api_alone=True) for site in self.sites[1:])]
         both = [Both(self.sites, Random(f"{self.seed}/both"), self._emit, hosts=not self.apart)] if self.sites else []
         apart = between_accounts(self.sites, self.accounts, Random(f"{self.seed}/accounts"), self.bus.emit)
-        return (*self._arrivals, *troubles, *self._autoscalers, *both, *apart)
+        return (*self._arrivals, *troubles, *self._autoscalers, *both, *apart, *map(SecondStarts, self.scenes))
 
     def _parts(self, streams: Streams) -> Parts:
         return Parts(
@@ -297,4 +298,5 @@ class World(Shown):
             digest=self._history.hexdigest(),
             story=tuple(self.story),
             disruptions=dict(sorted(self.system.disruptions.ended.items())),
+            figures=self.checker.figures(self.scenes[0]),
         )

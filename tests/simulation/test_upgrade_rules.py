@@ -11,14 +11,13 @@ from leeward.model.launch import LaunchTemplateRef
 from leeward.upgrade.members import Target
 from leeward.upgrade.record import UpgradeRecord
 from leeward.upgrade.surge.sizes import Strategy
-from local.cluster.nodes import NodeSpec
 from simulation.aws.books import Book
 from simulation.aws.upgrade_books import UpgradeBooks
 from simulation.invariants import Checker, Rule
 from tests.fakes.builders import GROUP, ZONE
 from tests.simulation.view_stand_in import INSTANCE, NODE, World
 
-MINE = {Rule.PACE, Rule.UPGRADE, Rule.TARGET, Rule.RESTORED, Rule.LIFTED}
+MINE = {Rule.UPGRADE, Rule.TARGET, Rule.RESTORED, Rule.LIFTED}
 WANTED = LaunchTemplateRef(id="lt-1", version="2")
 
 
@@ -118,15 +117,6 @@ def test_an_upgrade_that_gets_nowhere_is_found():
     checker.after_event(world)
     world.clock.advance(seconds=7200)
     assert broken(world, checker) == [Rule.UPGRADE]
-
-
-def test_more_nodes_at_once_than_allowed_are_found():
-    world, _ = a_world(under_way={"i-a": "1", "i-b": "2"})
-    world.cluster.add_node(NodeSpec(name="node-a-again", instance_id="i-b"))  # names say nothing of instances
-    for node in ("node-a", "node-a-again"):
-        spec = {"nodeName": node, "containers": [{"name": "app", "image": "app"}]}
-        world.cluster.create("pods", {"metadata": {"name": f"pod-of-{node}"}, "spec": spec}, "default")
-    assert broken(world) == [Rule.PACE]
 
 
 @pytest.mark.parametrize(("scaled", "later", "least"), [(True, True, 0), (True, False, 1), (False, True, 1)])

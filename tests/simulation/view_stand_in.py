@@ -97,6 +97,11 @@ class World:
     own_images: dict = field(default_factory=dict)
     only_kubernetes_fails: bool = False
     api_in_trouble: bool = False
+    over: bool = False
+    endings: list = field(default_factory=list)
+    rolled: set = field(default_factory=set)
+    short_zones: dict = field(default_factory=dict)
+    bad: set = field(default_factory=set)
 
     def __post_init__(self):
         self.cluster = Cluster(clock=lambda: self.now, settings=ClusterSettings(pod_start=0.0))
@@ -119,6 +124,12 @@ class World:
 
     def forced(self, instance):
         return instance in self.forced_ones
+
+    def rolls(self, group):
+        return group in self.rolled
+
+    def is_bad(self, group):
+        return group in self.bad
 
     def holds(self, instance):
         return [hold for held, hold in self.held if held == instance]

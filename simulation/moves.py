@@ -1,0 +1,92 @@
+"""Disturbance that a run has caused, as figures with limits: pods that were moved again, launches for each node that
+ended, minutes under our taint.
+
+A pod is moved when it is evicted by us and its controller creates another one. It is moved again when that other one is
+evicted by us within the hour."""
+
+from collections import deque
+from collections.abc import Iterator, Mapping
+
+from local.cluster.objects import controller_of
+from local.cluster.store import Change
+from simulation.facts import News
+from simulation.taint_times import TaintTimes
+from simulation.unasked_nodes import Unasked
+from simulation.view import WorldView
+
+SUCCEEDS = 120.0  # seconds from an eviction to the pod that takes its place
+WITHIN = 3600.0  # seconds from one eviction to the next
+ENOUGH = 30  # moves, below which a share says nothing
+MOST_AGAIN = 0.5  # of the pods that nothing urgent moved
+MOST_LAUNCHES, SPARE = 2.0, 6  # for each node of ours that ended; launches that are never offset by one
+
+EVICTED, AGAIN = "pods evicted", "pods evicted again"
+CALM, CALM_AGAIN = "pods evicted for nothing urgent", "pods evicted again for nothing urgent"
+LAUNCHES, TAINTED = "launches", "nodes under our taint"
+MINUTES, LONGEST = "minutes under our taint", "longest time under our taint"
+
+
+class Moves:
+    """Moves of one run."""
+
+    def __init__(self, unasked: Unasked, times: TaintTimes) -> None:
+        self._unasked, self._times = unasked, times
+        self._new = News().of
+        self._waiting: dict[
+            tuple[str, str, str], deque[tuple[float, bool]]
+        ] = {}  # controller -> evictions without a successor
+        self._moved: dict[str, tuple[float, bool]] = {}  # uid of a pod that succeeds another -> when, nothing urgent
+        self._now = 0.0
+        self.evicted = self.again = self.calm = self.calm_again = 0
+
+    def watch(self, change: Change) -> None:
+        """Observe a write; runs inside it, so it only reads."""
+        if change.resource != "pods" or change.old is not None or not self._waiting:
+            return
+        owner = controller_of(change.obj)
+        space = change.obj["metadata"]["namespace"]
+        waiting = self._waiting.get((space, owner["kind"], owner["name"])) if owner is not None else None
+        while waiting:
+            at, calm = waiting.popleft()
+            if self._now - at <= SUCCEEDS:
+                self._moved[change.obj["metadata"]["uid"]] = at, calm
+                return
+
+    def check(self, view: WorldView) -> Iterator[str]:
+        """Count the new evictions; yields nothing, because a single move breaks no rule."""
+        self._now = view.now
+        for eviction in self._new("evictions", view.evictions):
+            pod, node = eviction.pod, self._unasked.under.get(eviction.pod.node)
+            calm = node is not None and not self._unasked.is_urgent(node, view)
+            at, before = self._moved.pop(pod.uid, (0.0, False))
+            again = view.now - at < WITHIN
+            self.evicted += 1
+            self.again += again
+            self.calm += calm
+            self.calm_again += again and before and calm
+            if pod.owner is not None:
+                key = (pod.namespace, pod.owner.kind, pod.owner.name)
+                self._waiting.setdefault(key, deque(maxlen=50)).append((view.now, calm))
+        return iter(())
+
+    def at_the_end(self, view: WorldView) -> Iterator[str]:
+        """Yield figures beyond their limits."""
+        if self.calm >= ENOUGH and self.calm_again > MOST_AGAIN * self.calm:
+            yield f"{self.calm_again} of {self.calm} pods that nothing urgent moved had been moved so within the hour"
+        ended = len(self._times.minutes)
+        if len(view.launches) > MOST_LAUNCHES * ended + SPARE:
+            yield f"{len(view.launches)} launches for {ended} nodes that were under our taint"
+
+    def figures(self, view: WorldView) -> Mapping[str, float]:
+        """Return the figures by name."""
+        minutes = self._times.minutes
+        return {
+            EVICTED: self.evicted,
+            AGAIN: self.again,
+            CALM: self.calm,
+            CALM_AGAIN: self.calm_again,
+            LAUNCHES: len(view.launches),
+            TAINTED: len(minutes),
+            MINUTES: round(sum(minutes), 1),
+            LONGEST: round(max(minutes, default=0.0), 1),
+        }

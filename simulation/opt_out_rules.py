@@ -1,0 +1,49 @@
+"""Rule about pods that opt out of disruption: no run evicts them or deletes them.
+
+Interruptions, manual drains and upgrades do not ask the opt-outs (docs/concepts.md)."""
+
+from collections.abc import Iterator, Mapping
+
+from leeward.policy.selection import policy_for
+from simulation.facts import News, group_of
+from simulation.unasked_nodes import Unasked
+from simulation.view import WorldView
+
+NOT_SAFE = ("false", "on-completion")
+OPT_OUTS: Mapping[str, tuple[str, ...]] = {
+    "karpenter.sh/do-not-disrupt": ("true",),
+    "leeward.dev/do-not-disrupt": ("true",),
+    "karpenter.sh/do-not-evict": ("true",),
+    "cluster-autoscaler.kubernetes.io/safe-to-evict": NOT_SAFE,
+}
+
+
+class OptOuts:
+    """Evictions and deletions of one run."""
+
+    def __init__(self, unasked: Unasked) -> None:
+        self._unasked = unasked
+        self._new = News().of
+
+    def check(self, view: WorldView) -> Iterator[str]:
+        """Yield such pods that have left a node of a disruption run."""
+        for eviction in self._new("evictions", view.evictions):
+            key = opt_out(eviction.pod.annotations)
+            if key and self._is_voluntary(eviction.pod.node, eviction.instance, view):
+                yield f"{eviction.pod.key} on {eviction.instance} says {key}"
+
+    def _is_voluntary(self, name: str, instance: str, view: WorldView) -> bool:
+        """Return whether a run alone can have asked for the node. A terminationGracePeriod overrides the opt-outs for
+        the methods that end with the node in any case.
+        """
+        node, group = self._unasked.under.get(name), group_of(view, instance)
+        if node is None or group is None or not view.disrupting or view.rolls(group.name):
+            return False
+        policy = policy_for(view.policies.policies, group.name, group.tags)
+        overrides = policy is None or policy.drain.termination_grace_period is not None
+        return not overrides and not self._unasked.is_urgent(node, view)
+
+
+def opt_out(annotations: Mapping[str, str]) -> str:
+    """Return the annotation by which a pod opts out, empty where it does not."""
+    return next((f"{key}: {annotations[key]}" for key in OPT_OUTS if annotations.get(key) in OPT_OUTS[key]), "")

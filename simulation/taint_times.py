@@ -1,0 +1,71 @@
+"""Time that nodes are under our taint, and rule that nothing is kept there without progress and without a reason.
+
+It looks once a minute. A pod that its budgets let go is no reason, nor is an empty node."""
+
+from collections.abc import Iterator
+
+from local.cluster.objects import Obj, path_name
+from simulation.drain_times import DrainTimes
+from simulation.drained import evictable
+from simulation.facts import group_of, policy_of
+from simulation.node_instances import instance_behind
+from simulation.unasked_nodes import Unasked
+from simulation.view import WorldView
+
+EVERY = 60.0  # seconds
+IDLE = 2400.0  # seconds: a pause between two attempts (15 minutes), a run of the reconciler, and a step that hangs
+TROUBLES = 1200.0  # seconds after trouble with the API, in which drains are not judged
+
+
+class TaintTimes:
+    """Times of one run. `free`: pod of a node under our taint -> since when its budgets let it go. `minutes`: how long
+    each node was under our taint whose taint or Node is gone.
+    """
+
+    def __init__(self, times: DrainTimes, unasked: Unasked) -> None:
+        self.free: dict[str, float] = {}
+        self.minutes: list[float] = []
+        self._times, self._unasked = times, unasked
+        self._since: dict[str, float] = {}  # node -> when its taint was first seen
+        self._moved: dict[str, tuple[frozenset[str], float]] = {}  # node -> its pods, and since when they are these
+        self._next = 0.0
+
+    def check(self, view: WorldView) -> Iterator[str]:
+        """Yield nodes on which nothing moves although it could."""
+        under = self._unasked.under
+        if self._unasked.changed:
+            self._follow(view.now)
+        if view.now < self._next:
+            return
+        self._next = view.now + EVERY
+        free: dict[str, float] = {}
+        for name, node in under.items():
+            yield from self._idle(name, node, free, view)
+        self.free = free
+
+    def _follow(self, now: float) -> None:
+        self._unasked.changed = False
+        for name in self._since.keys() - self._unasked.under.keys():
+            self.minutes.append((now - self._since.pop(name)) / 60)
+            self._moved.pop(name, None)
+        for name in self._unasked.under:
+            self._since.setdefault(name, now)
+
+    def _idle(self, name: str, node: Obj, free: dict[str, float], view: WorldView) -> Iterator[str]:
+        instance = instance_behind(node)
+        policy = policy_of(view, group_of(view, instance))
+        there = view.cluster.store.pods_on(name)
+        pods = frozenset(path_name(pod) for pod in there if pod["metadata"].get("ownerReferences"))
+        known, since = self._moved.get(name, (pods, view.now))
+        since = view.now if known != pods else since
+        self._moved[name] = pods, since
+        if policy is None or not view.running(instance):
+            return
+        may_go = evictable(instance, self._times.with_flags(instance, policy.drain, view), view)
+        free.update({pod: self.free.get(pod, view.now) for pod in may_go})
+        longest = min((free[pod] for pod in may_go), default=view.now)
+        begun = self._times.begun(instance, view)
+        waits = max(longest, since, begun or view.now)
+        if may_go and view.now - waits > IDLE and not view.troubled(TROUBLES):
+            self._moved[name] = pods, float("inf")  # reported once
+            yield f"{name} ({instance}) keeps {', '.join(sorted(may_go))} for {view.now - waits:.0f} s"

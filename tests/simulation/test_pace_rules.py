@@ -1,0 +1,144 @@
+"""The rules about nodes that nothing urgent has asked for find what breaks them."""
+
+from dataclasses import replace
+
+import pytest
+
+from leeward.model import well_known
+from leeward.policy.document import Budget, UpdatePolicy
+from local.cluster.nodes import NodeSpec
+from simulation.asked import Kind
+from simulation.aws.recovery import Shifted
+from simulation.invariants import Checker, Rule
+from tests.fakes.builders import GROUP, ZONE, a_group
+from tests.simulation.view_stand_in import INSTANCE, NODE, TAINT, World
+
+OTHER = "i-b"
+
+
+def a_world(most=1, **policy):
+    """Two nodes with a pod each, of one group."""
+    world = World(groups={GROUP: a_group(GROUP, INSTANCE, OTHER)})
+    update = UpdatePolicy(max_unavailable=most)
+    chain = tuple(replace(one, update=update, **policy) for one in world.policies.policies)
+    world.policies = replace(world.policies, policies=chain)
+    world.rewritten = -1e9
+    world.cluster.add_node(NodeSpec(name="node-b", instance_id=OTHER))
+    for node in (NODE, "node-b"):
+        spec = {"nodeName": node, "containers": [{"name": "app", "image": "app"}]}
+        world.cluster.create("pods", {"metadata": {"name": f"pod-of-{node}"}, "spec": spec}, "default")
+    world.rolled = {GROUP}
+    return world
+
+
+def broken(world):
+    checker = Checker()
+    checker.after_event(world)
+    for node in (NODE, "node-b"):
+        world.api.taint(world.api.node(node), TAINT)
+    return [one.rule for one in checker.after_event(world) if one.rule is not Rule.STALE_TAINT]
+
+
+def found(world, *, tainted=(NODE, "node-b"), rule=Rule.PACE):
+    checker = Checker()
+    checker.after_event(world)
+    for node in tainted:
+        world.api.taint(world.api.node(node), TAINT)
+    return [violation.text for violation in checker.after_event(world) if violation.rule is rule]
+
+
+def test_more_nodes_at_once_than_max_unavailable_are_found_whatever_record_they_have():
+    assert found(a_world(most=2)) == []
+    assert found(a_world(), tainted=(NODE,)) == []
+    assert broken(a_world()) == [Rule.PACE]
+    (text,) = found(a_world())
+    assert text == f"{GROUP}: i-a, i-b at once, maxUnavailable is 1"
+
+
+def test_surplus_without_an_upgrade_counts_too():
+    world = a_world()
+    world.rolled = set()
+    assert found(world)
+
+
+def test_more_nodes_than_a_budget_for_upgrades_are_found():
+    def limited(*reasons, nodes=1, zone=None):
+        budget = Budget(nodes=nodes, percent=False, reasons=reasons, zone=zone)
+        world = a_world(most=2)
+        chain = world.policies.policies
+        rules = tuple(replace(one, disruption=replace(one.disruption, budgets=(budget,))) for one in chain)
+        world.policies = replace(world.policies, policies=rules)
+        return found(world)
+
+    assert limited("Upgrade")
+    assert limited("Upgrade", nodes=2) == limited("Drifted") == limited("Upgrade", zone="elsewhere") == []
+
+
+@pytest.mark.parametrize("kind", [Kind.SPOT, Kind.MANUAL, Kind.MAINTENANCE])
+def test_a_node_that_something_urgent_asks_for_does_not_count(kind):
+    world = a_world()
+    world.ask(kind)
+    assert found(world) == []
+
+
+def test_neither_does_a_broken_node_nor_one_without_pods_nor_one_in_a_closed_zone_nor_one_of_a_run():
+    broken = a_world()
+    broken.cluster.set_node_ready(NODE, "Unknown")
+    empty = a_world()
+    empty.cluster.delete("pods", f"pod-of-{NODE}", "default")
+    empty.clock.advance(seconds=60)
+    empty.cluster.step(empty.now)
+    closed = a_world()
+    label = {"metadata": {"labels": {"topology.kubernetes.io/zone": ZONE}}}
+    closed.cluster.patch("nodes", NODE, label)
+    closed.shifted = [Shifted(zone=ZONE, began=closed.now)]
+    run = a_world()
+    run.rolled, run.disrupting = set(), {"blue-1-1"}
+    assert [found(world) for world in (broken, empty, closed, run)] == [[], [], [], []]
+
+
+def test_a_pod_that_opts_out_is_not_evicted_for_a_run():
+    def evicted(annotations, **given):
+        world = a_world(most=2)
+        world.rolled, world.disrupting = set(), {"blue-1-1"}
+        world.cluster.patch("pods", f"pod-of-{NODE}", {"metadata": {"annotations": annotations}}, "default")
+        for name, value in given.items():
+            setattr(world, name, value)
+        checker = Checker()
+        checker.after_event(world)
+        world.taint()
+        (pod,) = world.api.pods_on(NODE)
+        world.api.evict(pod)
+        return [one.rule for one in checker.after_event(world)]
+
+    said = {well_known.DO_NOT_DISRUPT: "true"}
+    assert evicted(said) == evicted({well_known.SAFE_TO_EVICT: "false"}) == [Rule.OPT_OUT]
+    assert evicted({}) == evicted(said, rolled={GROUP}) == evicted(said, started_manually={INSTANCE}) == []
+
+
+def test_a_node_whose_pods_may_leave_and_do_not_is_found_once():
+    world = a_world()
+    world.work()
+    checker = Checker()
+    checker.after_event(world)
+    world.taint()
+    found = []
+    for _ in range(60):
+        world.clock.advance(seconds=61)
+        found += checker.after_event(world)
+    assert [one.rule for one in found] == [Rule.IDLE]
+    assert found[0].text.startswith(f"{NODE} ({INSTANCE}) keeps default/pod-of-{NODE} for 24")
+
+
+def test_a_node_whose_pods_a_budget_holds_is_not_idle():
+    world = a_world()
+    world.cluster.patch("pods", f"pod-of-{NODE}", {"metadata": {"labels": {"app": "web"}}}, "default")
+    spec = {"selector": {"matchLabels": {"app": "web"}}, "maxUnavailable": 0}
+    world.cluster.create("poddisruptionbudgets", {"metadata": {"name": "web"}, "spec": spec}, "default")
+    world.work()
+    checker = Checker()
+    checker.after_event(world)
+    world.taint()
+    for _ in range(60):
+        world.clock.advance(seconds=61)
+        assert Rule.IDLE not in {one.rule for one in checker.after_event(world)}
