@@ -4,7 +4,7 @@ import pytest
 
 from leeward.model import well_known
 from local.cluster.objects import name_of
-from simulation.upgrade_rules import _has_to_leave
+from simulation.pace_rules import has_to_leave
 from tests.simulation.fleet_stand_in import budget, deployment
 from tests.simulation.upgrade_stand_in import BEGIN, GROUP, Upgraded, a_fleet
 
@@ -25,7 +25,7 @@ def aborted(at, **update):
             for node in store.each("nodes")
             if any(taint["key"] == well_known.DISRUPTED_TAINT for taint in node["spec"].get("taints") or ())
         ]
-        draining.append(sum(any(map(_has_to_leave, store.pods_on(name_of(node)))) for node in tainted))
+        draining.append(sum(any(map(has_to_leave, store.pods_on(name_of(node)))) for node in tainted))
 
     world.watch(look).run(0.5)
     return world, max(draining)
