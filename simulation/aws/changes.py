@@ -55,16 +55,15 @@ class SimGroupChanges:
             self.raised.append((group, there.desired, there.maximum))
             self.written.append((group, f"desired size {there.desired}, MaxSize {there.maximum}"))
 
-    def put_back_maximum(self, group: str, maximum: int) -> bool:
-        """Lower MaxSize to `maximum`. False where the desired size is above it."""
+    def put_back_maximum(self, group: str, maximum: int, *, partly: bool = False) -> bool:
+        """Lower MaxSize to `maximum`, with `partly` at least to the desired size. False where that is above it."""
         there = self._there(group)
-        if there.desired > maximum:
-            return False
-        if there.maximum > maximum:
-            there.maximum = maximum
-            self.put_back.append((group, maximum))
-            self.written.append((group, f"MaxSize {maximum}"))
-        return True
+        fits, lowest = there.desired <= maximum, max(maximum, there.desired)
+        if (fits or partly) and there.maximum > lowest:
+            there.maximum = lowest
+            self.put_back.append((group, lowest))
+            self.written.append((group, f"MaxSize {lowest}"))
+        return fits
 
     def suspend(self, group: str, process: str) -> None:
         """Suspend one of the group's processes."""

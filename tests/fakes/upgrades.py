@@ -48,14 +48,15 @@ class FakeGroupChanges(Calls):
             raise InvalidInputError(f"ValidationError: Desired capacity:{wanted} must be at most max size:{limit}")
         self._groups.by_name[group] = replace(there, desired=wanted, maximum=limit)
 
-    def put_back_maximum(self, group: str, maximum: int) -> bool:
+    def put_back_maximum(self, group: str, maximum: int, *, partly: bool = False) -> bool:
         """Not below the desired size."""
         self._call("put_back_maximum")
         there = self._there(group)
-        if there.desired > maximum:
-            return False
-        self._groups.by_name[group] = replace(there, maximum=min(there.maximum, maximum))
-        return True
+        fits = there.desired <= maximum
+        if fits or partly:
+            lowest = max(maximum, there.desired)
+            self._groups.by_name[group] = replace(there, maximum=min(there.maximum, lowest))
+        return fits
 
     def suspend(self, group: str, process: str) -> None:
         """Once."""

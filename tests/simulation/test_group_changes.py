@@ -84,6 +84,8 @@ def test_no_size_is_lowered():
     account.changes.raise_to("g", desired=2, maximum=2)
     assert (account.group().desired, account.group().maximum) == (3, 10)
     assert not account.changes.put_back_maximum("g", 2)
+    assert account.group().maximum == 10
+    assert not account.changes.put_back_maximum("g", 2, partly=True)
     assert account.changes.put_back_maximum("g", 3)
     assert account.group().maximum == 3
     assert account.groups.launch(group="g", subnet=subnet_of(ZONES[0]), token="t").launched == ()

@@ -86,7 +86,7 @@ def decremented(size, *, new, seconds):
     return world.at(BEGIN + seconds, take)
 
 
-@pytest.mark.parametrize(("new", "seconds"), [(False, 10), (False, 60), (True, 60), (True, 110)])
+@pytest.mark.parametrize(("new", "seconds"), [(False, 10), (False, 150), (True, 60), (True, 150)])
 def test_a_decrement_by_others_takes_an_open_launch_whichever_member_it_names(new, seconds):
     """Also in the last seconds, when each launch has its old node: one more is launched for it."""
     world = decremented(3, new=new, seconds=seconds).run(0.4)

@@ -166,6 +166,16 @@ def test_a_max_size_that_the_owner_has_chosen_meanwhile_stays():
     assert (sizes(system), item(system).active) == ((2, 7), False)
 
 
+def test_a_max_size_that_others_have_used_is_lowered_with_each_scale_in():
+    system = a_full_group()
+    system.maxima.write(RaisedMaximum(group=GROUP, before=2, raised=(3, 5)))
+    for desired, maximum in ((4, 5), (4, 4), (3, 4), (2, 3)):
+        system.groups.by_name[GROUP] = replace(system.groups.by_name[GROUP], desired=desired, maximum=maximum)
+        reconcile_once(system.ports)
+        assert sizes(system) == (desired, desired)
+    assert not item(system).active
+
+
 def test_max_size_is_not_put_back_below_the_present_size():
     system = a_full_group()
     ask(system)

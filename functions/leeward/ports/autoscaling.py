@@ -86,8 +86,10 @@ class GroupChanges(Protocol):
         """Raise the sizes, never lower them: a size that is larger already stays."""
         ...
 
-    def put_back_maximum(self, group: str, maximum: int) -> bool:
-        """Lower MaxSize to its earlier value; False, and nothing changed, while the desired size is above that."""
+    def put_back_maximum(self, group: str, maximum: int, *, partly: bool = False) -> bool:
+        """Lower MaxSize to its earlier value; False while the desired size is above that: nothing is changed then, or
+        with `partly` MaxSize is lowered to the desired size.
+        """
         ...
 
     def suspend(self, group: str, process: str) -> None:

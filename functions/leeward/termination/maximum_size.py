@@ -128,8 +128,8 @@ def put_back(
     ports: Ports,
     works: Callable[[UpgradeRecord], bool] = lambda upgrade: upgrade.ended is None,
 ) -> bool:
-    """Put the owner's MaxSize back once no replacement needs the capacity and the desired size fits. Return whether
-    that is done.
+    """Put the owner's MaxSize back once no replacement needs the capacity and the desired size fits; until then lower
+    it to the desired size, which is recorded first. Return whether the owner's is back.
 
     Idempotent. If the group's MaxSize is none that Leeward set, the item is settled without a call: the owner has
     chosen another. While an upgrade or a disruption run of the group is open, the item waits: they launch into the same
@@ -150,12 +150,15 @@ def put_back(
         if not holders:
             ports.maxima.write(item.settled())
         return False
-    if group.desired > item.before or _in_use(name, cluster, ports.upgrades, ports.disruptions, works):
+    lowest = max(item.before, group.desired)
+    if group.maximum <= lowest > item.before or _in_use(name, cluster, ports.upgrades, ports.disruptions, works):
         return False
-    restoring = ports.maxima.write(replace(item, restoring=now))
+    lowered = (lowest,) if lowest > item.before else ()
+    raised = tuple(dict.fromkeys((*item.raised, *lowered)))
+    restoring = ports.maxima.write(replace(item, restoring=now, raised=raised))
     if restoring is None:
         return False
-    done = ports.group_changes.put_back_maximum(name, item.before)
+    done = ports.group_changes.put_back_maximum(name, item.before, partly=bool(lowered))
     ports.maxima.write(restoring.settled() if done else replace(restoring, restoring=None))
     return done
 

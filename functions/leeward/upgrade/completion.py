@@ -219,7 +219,8 @@ def continue_in_new_execution(run: Run, _: Mapping[str, Any], ports: Ports) -> R
 
 
 def restore_group(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
-    """Remove scale-down protection, resume AZRebalance, restore the maximum size where that can be. The calls come
+    """Remove scale-down protection, resume AZRebalance, restore the maximum size: to the owner's, or to the desired
+    size as long as that is larger, after which the minute reconciler lowers it with each scale-in. The calls come
     first: what is recorded as Leeward's is undone again by the next execution, or at the latest by the minute
     reconciler. While a zonal shift is in effect AZRebalance stays suspended: balancing would launch into its zone.
     """
@@ -228,25 +229,29 @@ def restore_group(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
     if resumes:
         ports.group_changes.resume(record.group, AZ_REBALANCE)
     back = record.raised_maximum and (
-        _others_chose_more(record, ports.groups) or ports.group_changes.put_back_maximum(record.group, record.maximum)
+        _others_chose(record, _maximum_of(record, ports.groups))
+        or ports.group_changes.put_back_maximum(record.group, record.maximum, partly=True)
     )
-    if not (resumes or back):
-        return record
     raised = record.raised_maximum and not back
-    return replace(
-        record,
-        suspended=record.suspended and not resumes,
-        raised_maximum=raised,
-        raised_to=record.raised_to if raised else 0,
-    )
+    raised_to = (_maximum_of(record, ports.groups) or record.raised_to) if raised else 0
+    if not resumes and (record.raised_maximum, record.raised_to) == (raised, raised_to):
+        return record
+    suspended = record.suspended and not resumes
+    return replace(record, suspended=suspended, raised_maximum=raised, raised_to=raised_to)
 
 
-def _others_chose_more(record: UpgradeRecord, groups: Groups) -> bool:
-    """Return whether another writer has set a maximum size above the one that Leeward had raised it to: that size
-    stays.
-    """
+def _maximum_of(record: UpgradeRecord, groups: Groups) -> int | None:
     group = groups.describe([record.group]).get(record.group)
-    return group is not None and 0 < record.raised_to < group.maximum
+    return group.maximum if group is not None else None
+
+
+def _others_chose(record: UpgradeRecord, maximum: int | None) -> bool:
+    """Return whether another writer has set the maximum size, which then stays: one above the size that Leeward had
+    raised it to, and after the end of the upgrade any other than the one that Leeward has left, which is recorded.
+    """
+    if maximum is None or not record.raised_to:
+        return False
+    return maximum > record.raised_to or (record.ended is not None and maximum != record.raised_to)
 
 
 STEPS: Mapping[str, Step[Run]] = {

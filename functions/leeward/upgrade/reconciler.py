@@ -83,10 +83,12 @@ def _group_of(detail: Mapping[str, Any]) -> str:
 
 
 def _needs_restore(record: UpgradeRecord, group: Group) -> bool:
-    """Return whether something is left to restore. A maximum size is restored only once the desired
-    size fits below it.
+    """Return whether something is left to restore: zone balancing, or a maximum size that is larger than the owner's
+    and than the group, or that another writer has set since.
     """
-    return record.suspended or (record.raised_maximum and group.desired <= record.maximum)
+    fits, larger = group.desired <= record.maximum, group.maximum > max(record.maximum, group.desired)
+    others = record.ended is not None and record.raised_to not in {0, group.maximum}
+    return record.suspended or (record.raised_maximum and (fits or larger or others))
 
 
 def unprotect_after_upgrades(cluster: str, nodes: Iterable[Node], ports: Ports) -> list[str]:

@@ -92,6 +92,8 @@ def test_no_size_is_lowered_and_the_maximum_comes_back_only_above_the_desired_si
     assert (described(world, group).desired, described(world, group).maximum) == (2, 4)
     assert not world.changes.put_back_maximum(group, 1)
     assert described(world, group).maximum == 4
+    assert not world.changes.put_back_maximum(group, 1, partly=True)
+    assert (described(world, group).desired, described(world, group).maximum) == (2, 2)
     assert world.changes.put_back_maximum(group, 2)
     assert world.changes.put_back_maximum(group, 3)
     assert (described(world, group).desired, described(world, group).maximum) == (2, 2)

@@ -81,7 +81,7 @@ OF_ADAPTERS = (
     Planted(
         name="MaxSize is set below the desired size",
         story="puts MaxSize back without a look at the desired size, which Auto Scaling then lowers",
-        edits=(edit(f"{CHANGES}.put_back_maximum", 'raw["DesiredCapacity"] > maximum', "False"),),
+        edits=(edit(f"{CHANGES}.put_back_maximum", 'max(maximum, raw["DesiredCapacity"])', "maximum"),),
         tests=("tests/adapters/test_group_changes.py",),
     ),
     Planted(

@@ -19,6 +19,12 @@ OF_UPGRADE_EDGES = (
         tests=("tests/simulation/test_upgrade_surplus.py",),
     ),
     Planted(
+        name="MaxSize stays raised where others have used it",
+        story="puts it back once the desired size fits and never thinks of it while it does not",
+        edits=(edit(f"{UPGRADE}.completion.restore_group", ", partly=True", ""),),
+        tests=("tests/unit/upgrade/test_maximum.py",),
+    ),
+    Planted(
         name="a launch that has ended serves its zone for good",
         story="counts what was launched and not what is there",
         edits=(

@@ -8,7 +8,7 @@ from tests.simulation.mutations.build import ROLLING, ROLLING_HARSH, Mutation
 from tests.simulation.mutations.editing import edit, edited
 
 UPGRADE = "leeward.upgrade"
-_PUT_BACK = "ports.group_changes.put_back_maximum(record.group, record.maximum)"
+_PUT_BACK = "ports.group_changes.put_back_maximum(record.group, record.maximum, partly=True)"
 
 OF_UPGRADES = (
     Mutation(

@@ -120,8 +120,8 @@ def test_maxsize_stays_until_the_desired_size_fits_below_it_and_the_reconciler_r
     system = rolling()
     change(system, desired=11)
     step(system, "note-failure", replace(RUN, next=Next.EVICTION_FAILURE, why="pods"))
-    assert group(system).maximum == 12
-    assert record(system).raised_maximum
+    assert group(system).maximum == 11
+    assert (record(system).raised_maximum, record(system).raised_to) == (True, 11)
     change(system, desired=10)
     system.upgrade_executions.open.clear()
     assert reconcile_upgrades([group(system)], system.ports) == [GROUP]

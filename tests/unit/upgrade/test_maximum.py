@@ -36,11 +36,40 @@ def test_an_upgrade_puts_the_maximum_size_back():
     assert (record.raised_maximum, record.raised_to) == (False, 0)
 
 
-def test_a_maximum_below_the_desired_size_is_owed_until_the_group_has_shrunk():
+def test_a_maximum_below_the_desired_size_is_owed_and_no_larger_than_the_group_needs():
     system = a_system(desired=4)
     record = restore_group(raised(system), system.ports)
-    assert maximum(system) == RAISED
-    assert record.raised_maximum
+    assert maximum(system) == 4
+    assert (record.raised_maximum, record.raised_to) == (True, 4)
+    assert restore_group(record, system.ports) == record
+
+
+def scaled_during_an_upgrade(desired=7):
+    """Others have scaled the group above its owner's MaxSize while an upgrade had it raised, which has ended since."""
+    system = a_system(desired=desired, maximum=9)
+    record = restore_group(raised(system, raised_to=9), system.ports)
+    assert system.upgrades.write(replace(record, ended=system.clock.now())) is not None
+    return system
+
+
+def resize(system, **sizes):
+    system.groups.by_name[GROUP] = replace(system.groups.by_name[GROUP], **sizes)
+    reconcile_upgrades(system.groups.by_name.values(), system.ports)
+    return maximum(system)
+
+
+def test_weeks_after_an_upgrade_each_scale_in_lowers_maxsize_until_it_is_the_owner_s():
+    system = scaled_during_an_upgrade()
+    assert [resize(system, desired=size) for size in (7, 6, 6, 5, 4, 3)] == [7, 6, 6, 5, 4, 3]
+    assert not system.upgrades.records[GROUP].raised_maximum
+    assert resize(system, desired=2) == 3
+
+
+@pytest.mark.parametrize("chosen", [5, 20])
+def test_a_maxsize_that_its_owner_sets_after_the_upgrade_stays(chosen):
+    system = scaled_during_an_upgrade()
+    assert resize(system, maximum=chosen, desired=4) == chosen
+    assert resize(system, desired=3) == chosen
 
 
 def test_a_larger_maximum_that_its_owner_has_chosen_stays():

@@ -47,16 +47,16 @@ class AutoScalingGroupChanges:
         if higher:
             self._update(group, **higher)
 
-    def put_back_maximum(self, group: str, maximum: int) -> bool:
+    def put_back_maximum(self, group: str, maximum: int, *, partly: bool = False) -> bool:
         """Restore the maximum. Auto Scaling would lower the desired size along with MaxSize, so it is read first.
         Raises ObjectGoneError.
         """
         raw = self._read(group)
-        if raw["DesiredCapacity"] > maximum:
-            return False
-        if raw["MaxSize"] > maximum:
-            self._update(group, MaxSize=maximum)
-        return True
+        fits = raw["DesiredCapacity"] <= maximum
+        lowest = max(maximum, raw["DesiredCapacity"])
+        if (fits or partly) and raw["MaxSize"] > lowest:
+            self._update(group, MaxSize=lowest)
+        return bool(fits)
 
     def suspend(self, group: str, process: str) -> None:
         """Suspend the process; the call is idempotent. Raises ObjectGoneError."""
