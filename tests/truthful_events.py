@@ -201,6 +201,12 @@ def _of_a_failed_upgrade(said: Said) -> str:
     return "" if record.error and record.request.automatic == named[2] else "its record has no such failure"
 
 
+def _of_an_upgrade_that_ended(said: Said) -> str:
+    named = re.match(r"upgrade of (\S+): ", said.message)
+    record = said.system.upgrades.records.get(named[1]) if named else None
+    return "" if record is not None and record.ended and record.error else "its record has no failure"
+
+
 RULES: dict[str, Callable[[Said], str]] = {
     "SpotInterruption": _of_a_message,
     "RebalanceRecommendation": _of_a_message,
@@ -232,6 +238,7 @@ RULES: dict[str, Callable[[Said], str]] = {
     "ZonalShift": partial(_of_a_shift, shifted=True),
     "ZonalShiftEnded": partial(_of_a_shift, shifted=False),
     "AutomaticUpgradeFailed": _of_a_failed_upgrade,
+    "UpgradeFailed": _of_an_upgrade_that_ended,
     "UpgradeHeld": partial(_of_an_upgrade, held=True),
     "UpgradeResumed": partial(_of_an_upgrade, held=False),
 }

@@ -55,6 +55,13 @@ def _label(state: ClusterState, ports: Ports, result: ReconcileResult) -> None:
         result.labelled += label_nodes(state.cluster, groups, state.nodes, ports, result.note)
 
 
+def _give_back_after_upgrades(state: ClusterState, ports: Ports, result: ReconcileResult) -> None:
+    if any({well_known.CORDONED_FOR, well_known.EXCLUDED_FOR} & node.annotations.keys() for node in state.nodes):
+        from leeward.upgrade.reconciler import give_back_after_upgrades  # late, as above
+
+        result.restored += give_back_after_upgrades(state.nodes, ports)
+
+
 def _unprotect_from_scale_down(state: ClusterState, ports: Ports, result: ReconcileResult) -> None:
     if any(well_known.KEPT_FOR in node.annotations for node in state.nodes):
         from leeward.disruption.scale_down_protection import unprotect_after_disruptions  # late, as above
@@ -84,6 +91,7 @@ OVER_NODES: Mapping[str, Pass] = {
     "finalizers": keep_finalizers,
     "scale-down protection": _unprotect_from_scale_down,
     "first sights": note_first_seen,
+    "cordons of upgrades": _give_back_after_upgrades,
     "repair": replace_unhealthy,
     "zones": work_on_zones,
     "stale taints": remove_stale_taints,

@@ -18,12 +18,13 @@ from leeward.termination import capacity_ledger
 from leeward.upgrade.capacity_ledger import with_warning, without
 from leeward.upgrade.cordoning import uncordon
 from leeward.upgrade.eviction_failures import describe_blocked
+from leeward.upgrade.failed_end import announce_failure, end_failed
 from leeward.upgrade.lease import read, start_next, written
 from leeward.upgrade.members import Age, Member
 from leeward.upgrade.observation import Observation, launched_ahead_of_shifts, observe
 from leeward.upgrade.preflight.model import in_shifted_zone
 from leeward.upgrade.record import ControlRequest, UpgradeRecord
-from leeward.upgrade.run import REFUSED_UPDATE, Next, Run
+from leeward.upgrade.run import LONGEST_WHY, REFUSED_UPDATE, Next, Run
 from leeward.upgrade.start import begin_next
 from leeward.upgrade.surge.orders import adopted, launch_ordered
 from leeward.upgrade.termination_requests import request_offset
@@ -190,13 +191,16 @@ def _left_out(observation: Observation) -> str:
 
 def note_failure(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
     """Record the failure and keep the record for the next start: new nodes serve, the group
-    launches the new version.
+    launches the new version. The old nodes are given back, and the failure says what is left.
     """
     record = restore_group(read(run, ports.upgrades), ports)
     error = ERRORS.get(run.next) or str(call.get("error") or "UpgradeFailure")
     why = run.why if run.next in ERRORS else str(call.get("cause") or "")
+    if left := end_failed(record, ports):
+        why = f"{why[: LONGEST_WHY - len(left) - 2]}; {left}"
     onward = run.next if run.next in ERRORS else Next.FAILED
-    written(replace(record, ended=ports.clock.now(), error=f"{error}: {why}"[:1000], why=why[:500]), ports.upgrades)
+    failed = replace(record, ended=ports.clock.now(), error=f"{error}: {why}"[:1000], why=why[:500])
+    announce_failure(written(failed, ports.upgrades), failed.error, ports)
     return replace(run, next=onward, why=why)
 
 

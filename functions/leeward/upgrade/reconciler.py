@@ -18,6 +18,7 @@ from leeward.model.group import Group
 from leeward.model.node import Node
 from leeward.ports import Ports
 from leeward.upgrade.completion import restore_group
+from leeward.upgrade.failed_end import give_back, remind
 from leeward.upgrade.lease import held, written
 from leeward.upgrade.record import UpgradeRecord
 from leeward.workflow.scale_down_protection import owners, release
@@ -37,6 +38,8 @@ def reconcile_upgrades(
         with isolate_errors(partial(note, name)):
             record = ports.upgrades.read(name) if isinstance(records, LeewardError) else records.get(name)
             restored += _restored(record, group, ports)
+            if record is not None:
+                remind(record, ports)
     return restored
 
 
@@ -89,6 +92,22 @@ def _needs_restore(record: UpgradeRecord, group: Group) -> bool:
     fits, larger = group.desired <= record.maximum, group.maximum > max(record.maximum, group.desired)
     others = record.ended is not None and record.raised_to not in {0, group.maximum}
     return record.suspended or (record.raised_maximum and (fits or larger or others))
+
+
+def give_back_after_upgrades(nodes: Iterable[Node], ports: Ports) -> list[str]:
+    """Return cordoned nodes of upgrades that have no execution any more to service and return their names: the step
+    that was to do it could not, or died with its execution.
+    """
+    nodes, returned = list(nodes), list[str]()
+    marks = (well_known.CORDONED_FOR, well_known.EXCLUDED_FOR)
+    groups = {value for node in nodes for mark in marks if (value := node.annotations.get(mark))}
+    for group in sorted(groups):
+        record = ports.upgrades.read(group)
+        if record is not None and (
+            record.ended is not None or not held(record, ports.upgrade_executions, ports.managed_upgrade_executions)
+        ):
+            returned += give_back(record, nodes, ports)
+    return returned
 
 
 def unprotect_after_upgrades(cluster: str, nodes: Iterable[Node], ports: Ports) -> list[str]:
