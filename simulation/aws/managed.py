@@ -16,6 +16,7 @@ from simulation.timeline import Timeline
 
 Ended = Callable[[tuple[str, ...]], None]
 NODEGROUP, IMAGE = "eks.amazonaws.com/nodegroup", "eks.amazonaws.com/nodegroup-image"
+NOT_BACK = "You cannot roll back a node group to an earlier Kubernetes version or AMI version"
 SOURCE, SOURCE_VERSION = "eks.amazonaws.com/sourceLaunchTemplateId", "eks.amazonaws.com/sourceLaunchTemplateVersion"
 
 
@@ -38,6 +39,7 @@ class SimUpdate:
 class SimManagedUpdates:
     """Managed node groups and their updates. `described` by (cluster, node group): those that exist; `updates` by id in
     the order of their beginning; `roll` begins the work of one, and returns whether there is anything to do.
+    `takes_back`: EKS takes a group back to an earlier release; `releases`: those that were asked for.
     """
 
     def __init__(self, timeline: Timeline | None = None, lasts: float = 900.0) -> None:
@@ -46,6 +48,8 @@ class SimManagedUpdates:
         self.roll: Callable[[SimUpdate, Nodegroup, Ended], bool] = lambda _update, _nodegroup, _ended: False
         self._by_token: dict[str, tuple[str, tuple[str | None, str | None, bool]]] = {}
         self._timeline, self._lasts = timeline, lasts
+        self.takes_back = False
+        self.releases: list[str] = []
 
     def know(self, cluster: str, name: str, **more: Any) -> None:
         """Make a node group known; fields as `Nodegroup` has them."""
@@ -59,13 +63,18 @@ class SimManagedUpdates:
         *,
         token: str,
         version: str | None = None,
+        release: str | None = None,
         template_version: str | None = None,
         force: bool = False,
     ) -> str:
         """Start an update; the same token gives the same update. Raises ObjectGoneError, InvalidInputError while
-        another one runs, for a token that was used for something else, and for a template version of a group without a
-        template.
+        another one runs, for a token that was used for something else, for a template version of a group without a
+        template, and for an earlier release, unless `takes_back`.
         """
+        if release is not None:
+            self.releases.append(release)
+            if not self.takes_back:
+                raise InvalidInputError(f"InvalidParameterException: {NOT_BACK}")
         asked = version, template_version, force
         if token in self._by_token:
             known, before = self._by_token[token]

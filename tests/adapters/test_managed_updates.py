@@ -27,6 +27,10 @@ class TestManagedUpdates:
         self.started(aws, version="1.33")
         assert updates.start("blue", "web", token="t", version="1.33") == "u-1"
 
+    def test_a_release_is_asked_for_by_its_own_name(self, aws, updates):
+        self.started(aws, version="1.32", releaseVersion="1.32.9-20251023")
+        assert updates.start("blue", "web", token="t", version="1.32", release="1.32.9-20251023") == "u-1"
+
     def test_nothing_but_the_latest_image_is_a_request_too(self, aws, updates):
         self.started(aws, force=True)
         assert updates.start("blue", "web", token="t", force=True) == "u-1"

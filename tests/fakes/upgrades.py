@@ -121,13 +121,20 @@ class FakeManagedUpdates(Calls):
         *,
         token: str,
         version: str | None = None,
+        release: str | None = None,
         template_version: str | None = None,
         force: bool = False,
     ) -> str:
         """The same token gives the same update."""
         self._call("start")
         return self.model.start(
-            cluster, nodegroup, token=token, version=version, template_version=template_version, force=force
+            cluster,
+            nodegroup,
+            token=token,
+            version=version,
+            release=release,
+            template_version=template_version,
+            force=force,
         )
 
     def look(self, cluster: str, nodegroup: str, update: str) -> ManagedUpdate:

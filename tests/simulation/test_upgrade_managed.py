@@ -204,7 +204,7 @@ def test_where_eks_chose_the_image_there_is_no_way_back():
     world = Managed(own=False).start(kubernetesVersion="1.34")
     world.start("back", at=BEGIN + 2 * 3600, action="rollback").run(3)
     assert (world.ended(), world.ended("back")) == ("Upgraded", "InvalidInput")
-    assert "EKS takes no managed node group back" in world.why("back")
+    assert "nor a release of EKS' image" in world.why("back")
 
 
 def test_a_canary_is_refused_and_let_pass_by_name():

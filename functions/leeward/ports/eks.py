@@ -59,11 +59,12 @@ class ManagedUpdates(Protocol):
         *,
         token: str,
         version: str | None = None,
+        release: str | None = None,
         template_version: str | None = None,
         force: bool = False,
     ) -> str:
-        """Start the update and return its id; the same token gives the same update. Raises TerminalError where EKS
-        refuses it.
+        """Start the update and return its id; the same token gives the same update. `version` of Kubernetes, `release`
+        of EKS' image, the latest where they are None. Raises TerminalError where EKS refuses it.
         """
         ...
 

@@ -166,8 +166,8 @@ def with_control(record: UpgradeRecord, control: ControlRequest) -> UpgradeRecor
     name = f"upgrade of {record.group}"
     if control is ControlRequest.ROLLBACK and record.previous is None and record.target.nodegroup is not None:
         raise InvalidInputError(
-            f"{name}: found no earlier version of a launch template of its own, expected one: EKS takes no managed "
-            "node group back to an earlier Kubernetes version or release; make another node group of that version"
+            f"{name}: found no earlier version of a launch template of its own, nor a release of EKS' image, expected "
+            "one to ask EKS for; make another node group of that version"
         )
     if control is ControlRequest.ROLLBACK and record.previous is None:
         raise InvalidInputError(f"{name}: found no earlier template version, expected one to roll back to")

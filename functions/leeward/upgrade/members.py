@@ -34,7 +34,8 @@ class Target:
     unknown.
 
     `image`, `source` (template, version): of a managed group, as its nodes' labels name them, empty where not known;
-    `node_labels`: of a self-managed one.
+    `release` (Kubernetes version, release of EKS' image): to which a rollback asks EKS to return; `node_labels`: of a
+    self-managed one.
     """
 
     template: LaunchTemplateRef | None = None
@@ -42,6 +43,7 @@ class Target:
     nodegroup: str | None = None
     image: str = ""
     source: tuple[str, str] | None = None
+    release: tuple[str, str] | None = None
     node_labels: Mapping[str, str] = field(default_factory=dict)
 
     def of(self, instance_type: str) -> LaunchTemplateRef | None:

@@ -47,6 +47,7 @@ class EksManagedUpdates:
         *,
         token: str,
         version: str | None = None,
+        release: str | None = None,
         template_version: str | None = None,
         force: bool = False,
     ) -> str:
@@ -57,6 +58,8 @@ class EksManagedUpdates:
         optional: dict[str, Any] = {}
         if version is not None:
             optional["version"] = version
+        if release is not None:
+            optional["releaseVersion"] = release
         if template_version is not None:
             optional["launchTemplate"] = {**self._template_of(cluster, nodegroup), "version": template_version}
         with aws_call("eks:UpdateNodegroupVersion", f"{cluster}/{nodegroup}"):

@@ -37,6 +37,7 @@ from leeward.workflow.steps import Step
 
 PAUSE = 30  # seconds
 MOST_EVENTS = 20  # of one observation
+_OTHER_GROUP = "make another node group of version {0}, release {1}, and move the pods there"
 STALLED = timedelta(hours=3)  # EKS ends an update by itself where a pod or a new node holds one node for 15 minutes
 _WAY_OUT = (
     "EKS cannot cancel it: free what holds the nodes, then start the upgrade again, which watches the same update"
@@ -143,12 +144,16 @@ def _begin(run: Run, record: UpgradeRecord, ports: Ports) -> Run:
             record.cluster,
             name,
             token=update_token(record),
-            version=request.kubernetes or None,
+            version=target.release[0] if target.release is not None else request.kubernetes or None,
+            release=target.release[1] if target.release is not None else None,
             template_version=target.source[1] if target.source is not None else None,
             force=request.force,
         )
     except TerminalError as refused:
-        return replace(run, next=Next.UPDATE_FAILURE, why=f"EKS refuses the update of {name}: {refused}")
+        why = f"EKS refuses the update of {name}: {refused}"
+        if record.rolling_back and target.release is not None:
+            why += f": {_OTHER_GROUP.format(*target.release)}"
+        return replace(run, next=Next.UPDATE_FAILURE, why=why)
     written(replace(record, update=update), ports.upgrades)
     return replace(run, next=Next.WAIT, why=f"EKS update {update} of {name}{' by force' if request.force else ''}")
 
@@ -251,19 +256,19 @@ def _without_update(record: UpgradeRecord) -> UpgradeRecord:
 
 
 def _rollback_record(record: UpgradeRecord) -> UpgradeRecord:
-    """Return the record of a rollback: an update to the version of the group's own launch template
-    that it had before.
+    """Return the record of a rollback: an update to the version of the group's own launch template that it had before,
+    else to the Kubernetes version and release.
     """
     back = record.previous
     assert back is not None  # without one the control request is refused
-    assert back.source is not None
+    version = back.source[1] if back.source is not None else ""
     return replace(
         record,
         target=back,
         previous=replace(record.target, template=None),
         control=ControlRequest.RUN,
         rolling_back=not record.rolling_back,
-        request=UpgradeRequest(template_version=back.source[1], force=record.request.force),
+        request=UpgradeRequest(template_version=version, force=record.request.force),
         checked=True,
         prepared=False,
     )

@@ -12,6 +12,8 @@ from leeward.ports.compute import LaunchSources, Templates
 from leeward.upgrade.members import Target
 from leeward.upgrade.record import UpgradeRecord
 
+CUSTOM = "CUSTOM"  # AMI type: the image is the launch template's, its id stands for the release
+
 
 def wanted(record: UpgradeRecord, nodegroup: Nodegroup | None, templates: Templates) -> Target:
     """Return the target before anything is made. Without a version of its own template EKS chooses the image, which is
@@ -25,8 +27,10 @@ def wanted(record: UpgradeRecord, nodegroup: Nodegroup | None, templates: Templa
 
 def made(record: UpgradeRecord, nodegroup: Nodegroup, templates: Templates) -> Target:
     """Return the target with a version of the group's own launch template made for the image that is asked for, once:
-    its token follows from the record.
+    its token follows from the record. A rollback keeps the release that it returns to.
     """
+    if record.rolling_back and record.target.release is not None:
+        return record.target
     if not record.request.image or nodegroup.template is None:
         return wanted(record, nodegroup, templates)
     template = LaunchTemplateRef(id=nodegroup.template[0], version=nodegroup.template[1])
@@ -36,13 +40,16 @@ def made(record: UpgradeRecord, nodegroup: Nodegroup, templates: Templates) -> T
 
 
 def before(nodegroup: Nodegroup, target: Target, templates: Templates) -> Target | None:
-    """Return the target of a rollback: another version of the group's own template. EKS takes no earlier Kubernetes
-    version or release (UpdateNodegroupVersion), so there is none without a template.
+    """Return the target of a rollback: another version of the group's own template, else the Kubernetes version and
+    release of EKS' image that the group has now. EKS decides whether it takes a group back to an earlier one.
     """
-    if nodegroup.template is None or target.source is None:
+    if nodegroup.template is not None and target.source is not None:
+        source = _numbered(*nodegroup.template, templates)
+        if source != target.source:
+            return Target(nodegroup=target.nodegroup, source=source)
+    if not nodegroup.release or nodegroup.ami_type == CUSTOM:
         return None
-    source = _numbered(*nodegroup.template, templates)
-    return None if source == target.source else Target(nodegroup=target.nodegroup, source=source)
+    return Target(nodegroup=target.nodegroup, release=(nodegroup.version, nodegroup.release))
 
 
 def seen(target: Target, group: Group, launches: LaunchSources, templates: Templates, *, ended: bool) -> Target:

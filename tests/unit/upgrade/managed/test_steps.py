@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from leeward.errors import TerminalError
+from leeward.errors import InvalidInputError, TerminalError
 from leeward.model import well_known
 from leeward.model.node import disruption_taint
 from leeward.model.pod import Owner, Pod, PodDisruptionBudget
@@ -256,3 +256,42 @@ def test_an_event_says_what_eks_would_meet_on_a_cordoned_node_that_it_may_not_dr
     (event,) = system.kubernetes.events
     assert (event.about, event.reason) == (cordoned.name, "DrainBlocked")
     assert event.message.startswith("EKS could not drain it now: shop/web-1: pdb shop/web: ")
+
+
+RELEASE = ("1.32", "1.32.9-20251023")
+
+
+def rolled_back(system, **more):
+    """An update of EKS' own image has succeeded; the run that a rollback of it begins."""
+    system.managed_updates.model.know(CLUSTER, "ng", version=RELEASE[0], release=RELEASE[1], **more)
+    run = step(system, "start-managed", begun(system))
+    update = system.upgrades.records[GROUP].update
+    system.managed_updates.end(update)
+    assert step(system, "restore", watched(system, run)).next is Next.UPGRADED
+    ended = watched(system, step(system, "start-managed", begun(system, action="rollback")))
+    assert ended.next is Next.MANAGED
+    return ended
+
+
+def test_a_rollback_of_eks_own_image_asks_eks_and_reports_its_refusal(system):
+    refused = step(system, "start-managed", rolled_back(system))
+    assert refused.next is Next.UPDATE_FAILURE
+    assert "You cannot roll back a node group to an earlier Kubernetes version or AMI version" in refused.why
+    assert f"make another node group of version {RELEASE[0]}, release {RELEASE[1]}" in refused.why
+    assert system.managed_updates.model.releases == [RELEASE[1]]
+    assert system.group_changes.asked == {}
+
+
+def test_where_eks_takes_the_group_back_the_rollback_is_an_update_like_any_other(system):
+    run = rolled_back(system)
+    system.managed_updates.model.takes_back = True
+    assert step(system, "start-managed", run).next is Next.WAIT
+    update = system.managed_updates.model.updates[system.upgrades.records[GROUP].update]
+    assert (update.asked, system.managed_updates.model.releases) == ((RELEASE[0], None, False), [RELEASE[1]])
+    system.managed_updates.end(update.id)
+    assert step(system, "restore", watched(system, run)).next is Next.ROLLED_BACK
+
+
+def test_a_custom_image_without_another_template_version_is_nothing_to_ask_eks_for(system):
+    with pytest.raises(InvalidInputError, match="nor a release of EKS' image"):
+        rolled_back(system, ami_type="CUSTOM")
