@@ -23,6 +23,7 @@ class Code(StrEnum):
     TOLERATES_EVERYTHING = "ToleratesEverything"
     POLICY_REFUSES_PODS = "PolicyRefusesPods"
     REPLICAS_ON_ONE_NODE = "ReplicasOnOneNode"
+    OPTED_OUT = "OptedOut"
     PODS_FIT_NOWHERE = "PodsFitNowhere"
     PODS_BEYOND_LIMITS = "PodsBeyondLimits"
     MORE_NODES_NEEDED = "MoreNodesNeeded"

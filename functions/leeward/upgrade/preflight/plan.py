@@ -13,6 +13,7 @@ from leeward.upgrade.preflight.estimate import (
 from leeward.upgrade.preflight.findings import Code, Finding, Severity, warning
 from leeward.upgrade.preflight.group_checks import check_group, check_managed
 from leeward.upgrade.preflight.model import Preflight
+from leeward.upgrade.preflight.opt_out_checks import check_opt_outs
 from leeward.upgrade.preflight.pod_checks import check_budgets, check_workloads
 from leeward.upgrade.preflight.start_checks import check_alarms, check_images, check_schedule, check_versions
 from leeward.upgrade.surge.sizes import Size, Sizes, Strategy, sizes
@@ -26,6 +27,7 @@ CHECKS: tuple[Callable[[Preflight], Iterable[Finding]], ...] = (
     check_alarms,
     check_budgets,
     check_workloads,
+    check_opt_outs,
     check_capacity,  # the most expensive one
     check_addresses,
 )
