@@ -13,12 +13,12 @@ class SimExecutions:
     def __init__(self, machine: StateMachine) -> None:
         self._machine = machine
 
-    def start(self, instance: str, attempt: int) -> bool:
+    def start(self, instance: str, attempt: int, unclaimed: Mapping[str, str] | None = None) -> bool:
         """Start an execution. True when it runs, also with an input that a manual start chose; False when a closed one
         holds the name.
         """
         name = execution_name(instance, attempt)
-        begun = self._machine.start(name, {"instance": instance, "attempt": attempt, "v": 1})
+        begun = self._machine.start(name, {"instance": instance, "attempt": attempt, "v": 1, **(unclaimed or {})})
         return begun or self.running(instance, attempt)
 
     def running(self, instance: str, attempt: int) -> bool:

@@ -16,12 +16,15 @@ class FakeExecutions(Calls):
         self.closed: set[str] = set()
         self.started: list[str] = []
         self.woken: list[str] = []
+        self.unclaimed: dict[str, Mapping[str, str]] = {}  # more input, by name
 
-    def start(self, instance: str, attempt: int) -> bool:
+    def start(self, instance: str, attempt: int, unclaimed: Mapping[str, str] | None = None) -> bool:
         """Idempotent while the execution is open; False when a closed one holds the name."""
         self._call("start")
         name = execution_name(instance, attempt)
         self.started.append(name)
+        if unclaimed is not None:
+            self.unclaimed[name] = unclaimed
         if name in self.closed:
             return False
         self.open.add(name)

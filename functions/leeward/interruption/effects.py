@@ -1,16 +1,18 @@
 """Side effects of a decision. Each is small and idempotent."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from types import MappingProxyType
 
-from leeward.errors import LeewardError
+from leeward.errors import LeewardError, RetryableError
 from leeward.interruption.decision import Action, Decision, HookAnswer, NodeDecision
 from leeward.interruption.node_events import event_sentence
 from leeward.interruption.world import World
 from leeward.isolation import isolate_errors
+from leeward.model.deadlines import ABRUPT
 from leeward.model.message import InterruptionMessage, Kind
 from leeward.model.reservation import SHORT_FOR, Pool
 from leeward.model.termination import Cause, Status, Subject, TerminationRecord
@@ -18,7 +20,7 @@ from leeward.model.zonal_shift import ShiftSource, ZonalShift
 from leeward.ports import Ports
 from leeward.telemetry import about
 from leeward.termination.decisions import retry_after
-from leeward.termination.execution import start
+from leeward.termination.execution import start, start_unclaimed
 from leeward.termination.heartbeats import AT_EVERY_CHANCE, record_heartbeat
 from leeward.termination.instance_state import survey
 
@@ -107,9 +109,15 @@ def _claim(subject: Subject, cause: Cause, decision: Decision, ports: Ports) -> 
     """Claim or join, then start. Each is idempotent, and a redelivery repairs a failure between them.
 
     A record that has been closed knows this cause already: the message came late or twice, and its node is not tainted
-    again.
+    again. Where the table takes no claim of an instance that EC2 takes within minutes, its pods are evicted without.
     """
-    record = ports.claims.claim(subject, cause, ports.clock.now())
+    try:
+        record = ports.claims.claim(subject, cause, ports.clock.now())
+    except RetryableError:
+        if cause.kind in ABRUPT and cause.deadline is not None:
+            with suppress(LeewardError):
+                start_unclaimed(subject, cause.deadline, ports)
+        raise
     if record.status is Status.OPEN and not decision.deferred:
         start(record, ports)
     return Done(record=record)

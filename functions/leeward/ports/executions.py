@@ -12,9 +12,10 @@ if TYPE_CHECKING:
 class Executions(Protocol):
     """The node-termination state machine."""
 
-    def start(self, instance: str, attempt: int) -> bool:
+    def start(self, instance: str, attempt: int, unclaimed: Mapping[str, str] | None = None) -> bool:
         """Start the execution named for the attempt; True when it runs (new or already open),
-        False when a closed one holds the name.
+        False when a closed one holds the name. `unclaimed`: more of its input, where the table could not take the
+        claim.
         """
         ...
 

@@ -35,11 +35,11 @@ from leeward.termination.endings import after_drain
 from leeward.termination.eviction import plan_now, work
 from leeward.termination.freshness import Need
 from leeward.termination.heartbeats import heartbeats_kept, record_heartbeat
-from leeward.termination.instance_state import InstanceState, find_node_or_uninitialized, read
+from leeward.termination.instance_state import InstanceState, find_node_or_uninitialized
 from leeward.termination.node_removal import remove_node, return_to_service
 from leeward.termination.pod_notice import PodNotices
 from leeward.termination.progress import Progress, forced, leaving, longest_grace
-from leeward.termination.prompt_eviction import survey_or_evict, turn_in_storm
+from leeward.termination.prompt_eviction import read_or_evict, survey_or_evict, turn_in_storm
 from leeward.termination.replica_surge import put_back
 from leeward.termination.run import Next, Run
 from leeward.workflow.steps import Step
@@ -54,7 +54,10 @@ def drain(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     gone, failed, cancel if a person has detached the instance, or replace if a cause that has joined calls for another
     instance first.
     """
-    record = read(run.instance, ports.claims)
+    record = read_or_evict(run, ports)
+    if record is None:
+        return replace(run, next=Next.HAND_OVER, why="it has no open record of this attempt")
+    run = run.taken_by(record, ports.clock.now())
     return turn_in_storm(run, record, ports) or _drain(run, record, ports)
 
 

@@ -1,13 +1,16 @@
 """Claim of an instance and start of its execution: any number of callers end with one open execution, awake."""
 
 from collections.abc import Iterable
+from datetime import datetime
 
 from leeward.errors import RecordChangedError
 from leeward.model.instance import Instance, cluster_of
 from leeward.model.termination import Cause, Status, Subject, TerminationRecord
+from leeward.model.times import format_instant
 from leeward.policy.selection import group_name
 from leeward.ports import Ports
 from leeward.ports.records import Claims
+from leeward.termination.run import UNCLAIMED
 
 PROBES = 20  # names that are tried in one call: with doubling steps enough for a million closed executions
 
@@ -45,6 +48,15 @@ def request(subject: Subject, causes: Iterable[Cause], ports: Ports) -> None:
         claimed = ports.claims.claim(subject, cause, cause.at)
     if claimed.status is Status.OPEN:
         start(claimed, ports)
+
+
+def start_unclaimed(subject: Subject, taken: datetime, ports: Ports) -> None:
+    """Start the first execution for an instance that EC2 takes before the table has its record: it evicts pods from
+    this input alone, and goes on with the record once that is written. Nothing happens where an earlier termination
+    holds the name.
+    """
+    values = (subject.cluster, subject.group or "", subject.node or "", subject.policy, format_instant(taken))
+    ports.executions.start(subject.instance, 1, dict(zip(UNCLAIMED, values, strict=True)))
 
 
 def start(record: TerminationRecord, ports: Ports) -> TerminationRecord:

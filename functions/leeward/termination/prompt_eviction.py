@@ -8,9 +8,11 @@ from dataclasses import replace
 from datetime import datetime
 
 from leeward.errors import AwsUnavailableError, ClusterUnreachableError, LeewardError, ObjectGoneError, ThrottledError
-from leeward.model.deadlines import ABRUPT
+from leeward.model.deadlines import ABRUPT, OVERDUE
+from leeward.model.instance import CapacityType
 from leeward.model.node import disruption_taint
-from leeward.model.termination import TerminationRecord
+from leeward.model.termination import Cause, CauseKind, Status, Subject, TerminationRecord
+from leeward.model.times import parse_instant
 from leeward.policy.document import NodePolicy
 from leeward.ports import Ports
 from leeward.ports.kubernetes import Clusters
@@ -18,7 +20,7 @@ from leeward.termination import decisions
 from leeward.termination.drain_plan import DrainPlan, turn_times
 from leeward.termination.eviction import turn
 from leeward.termination.freshness import Need
-from leeward.termination.instance_state import InstanceState, find_node, survey
+from leeward.termination.instance_state import InstanceState, find_node, read, survey
 from leeward.termination.progress import Progress, leaving
 from leeward.termination.run import Next, Run
 from leeward.termination.storm import evicts_alone, pause_seconds
@@ -84,6 +86,58 @@ def turn_in_storm(run: Run, record: TerminationRecord, ports: Ports) -> Run | No
         why = f"waiting for an answer, nothing is ended meanwhile: {error}"
     pause = pause_seconds(record, ports.clock.now(), moments)
     return replace(run, version=record.version, next=Next.WAIT, pause=pause, why=why[:500])
+
+
+def read_or_evict(run: Run, ports: Ports) -> TerminationRecord | None:
+    """Return the record. While the table is away, or has not taken the claim yet, evict the pods of an instance that
+    EC2 takes, from the run alone, then raise: the state machine repeats the step. None: another execution has the
+    instance, or it was never claimed and EC2 has taken it.
+    """
+    try:
+        record = ports.claims.read(run.instance)
+    except (AwsUnavailableError, ThrottledError):
+        _evict_unrecorded(run, ports)
+        raise
+    if record is not None:
+        return record if record.attempt == run.attempt and record.status is Status.OPEN else None
+    if not run.taken:
+        return read(run.instance, ports.claims)
+    if ports.clock.now() - parse_instant(run.taken) > OVERDUE:
+        return None
+    _evict_unrecorded(run, ports)
+    raise ThrottledError(f"{run.instance} is not claimed yet")
+
+
+def _evict_unrecorded(run: Run, ports: Ports) -> None:
+    """Make one turn of evictions by what the run says. Raises nothing: the table's own error is the step's.
+
+    Neither forces a deletion nor raises replicas: what was begun so could not be recorded.
+    """
+    if not run.taken:
+        return
+    cause = Cause(
+        id="unrecorded", kind=CauseKind.SPOT_INTERRUPTION, at=ports.clock.now(), deadline=parse_instant(run.taken)
+    )
+    subject = Subject(
+        instance=run.instance,
+        cluster=run.cluster,
+        group=run.group or None,
+        zone="",
+        subnet="",
+        instance_type="",
+        capacity_type=CapacityType.SPOT,
+        node=run.node or None,
+        policy=run.policy,
+    )
+    record = TerminationRecord(
+        subject=subject, status=Status.OPEN, attempt=run.attempt, version=run.version, causes=(cause,)
+    )
+    with suppress(LeewardError):
+        policy = _policy(record, ports.clusters)
+        if policy is not None:
+            alone = decisions.without_deletions(policy)
+            alone = replace(alone, drain=replace(alone.drain, surge_single_replicas=False))
+            _turn(record, _unseen(record, alone), ports.clock.now(), ports.for_seconds(LONGEST_SECONDS))
 
 
 def survey_or_evict(record: TerminationRecord, ports: Ports, need: Need = Need.ALL) -> InstanceState:

@@ -2,17 +2,21 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from enum import StrEnum
 from typing import Any, Self
 
 from leeward.budgets import healthy_pods
 from leeward.budgets.healthy_pods import HealthSample
 from leeward.errors import InvalidInputError
-from leeward.model.termination import Subject
+from leeward.model.deadlines import taken_at
+from leeward.model.termination import Subject, TerminationRecord
+from leeward.model.times import format_instant
 from leeward.workflow.steps import check_started, found_in
 
 VERSION = 1
-STARTED = {"instance": str, "attempt": int, "v": int}  # keys of an execution's input
+UNCLAIMED = ("cluster", "group", "node", "policy", "taken")  # keys of an input that no record stands behind yet
+STARTED = {"instance": str, "attempt": int, "v": int, **dict.fromkeys(UNCLAIMED, str)}  # keys of an execution's input
 
 
 class Next(StrEnum):
@@ -60,7 +64,9 @@ class Notice:
 class Run:
     """State of one execution between two steps. `pause` in seconds; `version` is the record's, as last read; `until`
     (RFC 3339) ends every loop of the state machine; `look` (RFC 3339): when a drain that pauses reads its pods next;
-    `node`, `group` and `cluster` are the record's, for readers of the execution, empty where they are not known;
+    `node`, `group` and `cluster` are the record's, for readers of the execution, empty where they are not known; with
+    `policy` (its name) and `taken` (RFC 3339: when EC2 takes the instance, empty if it does not) they evict pods while
+    the table is away;
     `notices`, `healthy` (the budgets that it has read) and `deleted` (pods that it has deleted instead of evicted)
     belong to one step and are not passed on.
     """
@@ -76,6 +82,8 @@ class Run:
     node: str = ""
     group: str = ""
     cluster: str = ""
+    policy: str = ""
+    taken: str = ""
     notices: tuple[Notice, ...] = ()
     healthy: tuple[HealthSample, ...] = ()
     deleted: int = 0
@@ -99,11 +107,24 @@ class Run:
             node=str(raw.get("node") or ""),
             group=str(raw.get("group") or ""),
             cluster=str(raw.get("cluster") or ""),
+            policy=str(raw.get("policy") or ""),
+            taken=str(raw.get("taken") or ""),
         )
 
     def naming(self, subject: Subject) -> Self:
         """Return the document with the names of what is terminated."""
-        return replace(self, node=subject.node or self.node, group=subject.group or "", cluster=subject.cluster)
+        return replace(
+            self,
+            node=subject.node or self.node,
+            group=subject.group or "",
+            cluster=subject.cluster,
+            policy=subject.policy,
+        )
+
+    def taken_by(self, record: TerminationRecord, now: datetime) -> Self:
+        """Return the document with the moment at which EC2 takes the instance, by the record as it is now."""
+        taken = taken_at(record, now)
+        return replace(self, taken=format_instant(taken) if taken is not None else "")
 
     @property
     def about(self) -> str:
@@ -129,6 +150,7 @@ class Run:
             "why": self.why,
             "until": self.until,
             "look": self.look,
+            **({"policy": self.policy, "taken": self.taken} if self.taken else {}),
             **({"deleted": self.deleted} if self.deleted else {}),
             **({"healthy": healthy_pods.to_json(self.healthy)} if self.healthy else {}),
         }

@@ -61,7 +61,11 @@ def claim(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
     operator, starts the execution of the claim's name and hands over to it.
     """
     name = str(call.get("execution") or "")
-    record = ports.claims.read(run.instance)
+    record = _record_if_read(run, ports.claims)
+    if record is None and run.taken:
+        until = format_instant(ports.clock.now() + decisions.GIVE_UP_AFTER)
+        why = "EC2 takes it, and the table has no record of it yet: its pods leave first"
+        return replace(run, next=Next.DRAIN, until=until, why=why)
     manual = run.attempt == 0
     if record is None or (manual and name != execution_name(record.instance, record.attempt)):
         record = _claim_manually(run.instance, name, ports)
@@ -73,13 +77,23 @@ def claim(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
     now = ports.clock.now()
     ports.claims.note(record.instance, times={"claimed": now})
     until = format_instant(now + decisions.GIVE_UP_AFTER)
-    begun = replace(run, attempt=record.attempt, version=record.version, until=until)
+    begun = replace(run, attempt=record.attempt, version=record.version, until=until).taken_by(record, now)
     if in_storm(record):
         return replace(begun, next=Next.DRAIN, why="one of many that EC2 takes: it drains before AWS is asked anything")
     ended = _ended(record, ports)
     if ended and not record.launching:
         return replace(begun, next=Next.GONE, why=f"EC2 says {ended}: nothing runs there any more")
     return replace(begun, next=Next.REPLACE, why=", ".join(cause.kind.value for cause in record.causes))
+
+
+def _record_if_read(run: Run, claims: Claims) -> TerminationRecord | None:
+    """Return the record. While the table is away an instance that EC2 takes has none."""
+    try:
+        return claims.read(run.instance)
+    except (AwsUnavailableError, ThrottledError):
+        if not run.taken:
+            raise
+        return None
 
 
 def _ended(record: TerminationRecord, ports: Ports) -> str:

@@ -52,8 +52,28 @@ class TestFailures:
 
         queue.system.claims.claim = failing
         assert queue.deliver(spot("i-0a"), spot("i-0b")) == ["m0"]
-        assert queue.system.executions.open == {"i-0b-1"}
+        assert queue.system.claims.records.keys() == {"i-0b"}
         assert queue.metric("InterruptionMessagesRetried") == 1
+
+    def test_an_execution_without_a_claim_evicts_the_pods_of_an_instance_that_ec2_takes(self, connect):
+        queue = connect(instances=[an_instance("i-0a")], nodes=[a_node("i-0a")])
+        queue.system.claims.fail("claim", ThrottledError("slow down"))
+        for _ in range(2):
+            assert queue.deliver(spot("i-0a")) == ["m0"]
+        started = queue.system.executions.unclaimed["i-0a-1"]
+        assert started.keys() == {"cluster", "group", "node", "policy", "taken"}
+        assert (started["node"], started["policy"]) == ("node-i-0a", "web")
+        assert queue.system.claims.records == {}
+
+    @pytest.mark.parametrize(
+        ("name", "error"),
+        [("rebalance_recommendation", ThrottledError("slow down")), ("spot_interruption", AccessDeniedError("no"))],
+    )
+    def test_no_other_refused_claim_starts_anything(self, connect, name, error):
+        queue = connect()
+        queue.system.claims.fail("claim", error)
+        queue.deliver(event(name))
+        assert queue.system.executions.started == []
 
     @pytest.mark.parametrize("error", [ThrottledError("slow down"), AccessDeniedError("ec2:DescribeInstances")])
     def test_a_failed_lookup_fails_those_who_need_it_and_no_other(self, connect, error):

@@ -94,8 +94,8 @@ OF_CLUSTERS = (
             edit(
                 "leeward.interruption.effects._claim",
                 "record = ports.claims.claim(",
-                "_claim.work = subject, cause\n    ports.claims.read(subject.instance)\n"
-                "    subject, cause = _claim.work\n    record = ports.claims.claim(",
+                "_claim.work = subject, cause\n        ports.claims.read(subject.instance)\n"
+                "        subject, cause = _claim.work\n        record = ports.claims.claim(",
             )
         ),
         rules=frozenset({Rule.CAUSE}),

@@ -6,6 +6,7 @@ from tests.simulation.mutations.planted_adapters import OF_ADAPTERS, OF_THE_COMM
 from tests.simulation.mutations.planted_calls import OF_CALLS
 from tests.simulation.mutations.planted_drains import OF_DRAINS
 from tests.simulation.mutations.planted_emulator import OF_THE_EMULATOR
+from tests.simulation.mutations.planted_endings import OF_ENDINGS
 from tests.simulation.mutations.planted_healing import OF_FINALIZERS, OF_NOTIFICATIONS, OF_REPAIR, OF_STATE, OF_SYNC
 from tests.simulation.mutations.planted_periods import OF_PERIODS, OF_STEPS
 from tests.simulation.mutations.planted_planning import OF_PLANNING
@@ -23,6 +24,7 @@ PLANTED: tuple[Planted, ...] = (
     *OF_PERIODS,
     *OF_STEPS,
     *OF_DRAINS,
+    *OF_ENDINGS,
     *OF_CALLS,
     *OF_ACCOUNTS,
     *OF_REPAIR,

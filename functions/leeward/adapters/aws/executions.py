@@ -21,12 +21,12 @@ class StepFunctionsExecutions:
         self._clients = clients
         self._state_machine_arn = state_machine_arn
 
-    def start(self, instance: str, attempt: int) -> bool:
+    def start(self, instance: str, attempt: int, unclaimed: Mapping[str, str] | None = None) -> bool:
         """Start an execution. Idempotent while open: the same name with the same input returns the running execution.
 
         Where the name is taken, the holder's status decides; AWS frees a name only after 90 days.
         """
-        document = {"instance": instance, "attempt": attempt, "v": INPUT_VERSION}
+        document = {"instance": instance, "attempt": attempt, "v": INPUT_VERSION, **(unclaimed or {})}
         return _start(self._clients, self._state_machine_arn, execution_name(instance, attempt), document)
 
     def running(self, instance: str, attempt: int) -> bool:

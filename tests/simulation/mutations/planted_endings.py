@@ -1,0 +1,94 @@
+"""Planted builds: drains that must not begin or not end, nodes that stay out of service, and terminations without a
+policy or a record."""
+
+from tests.simulation.mutations.editing import edit
+from tests.simulation.mutations.plant import Planted
+
+TERMINATION = "leeward.termination"
+
+OF_ENDINGS = (
+    Planted(
+        name="no pod of a spot node is evicted while the table is away",
+        story="starts a termination once its claim is written",
+        edits=(edit("leeward.interruption.effects._claim", "cause.kind in ABRUPT and", "False and"),),
+        tests=("tests/simulation/test_table_away.py",),
+    ),
+    Planted(
+        name="a drain whose table goes away waits for it",
+        story="repeats the step until the record can be read",
+        edits=(edit(f"{TERMINATION}.prompt_eviction._evict_unrecorded", "if not run.taken:", "if True:"),),
+        tests=("tests/state_machines/test_table_away.py",),
+    ),
+    Planted(
+        name="a replayed warning ends a running node at once",
+        story="believes a warning however old it is",
+        edits=(edit("leeward.model.deadlines._is_overdue", "cause.kind in ABRUPT and", "False and"),),
+        tests=("tests/state_machines/test_overdue_warnings.py",),
+    ),
+    Planted(
+        name="a node without a kubelet is held for as long as its pods' grace",
+        story="waits for every pod that was evicted, with or without a kubelet",
+        edits=(edit(f"{TERMINATION}.decisions.waits_for_no_kubelet", "if node.ready or", "if True or"),),
+        tests=("tests/state_machines/test_dead_kubelets.py",),
+    ),
+    Planted(
+        name="the time-out of a drain cuts the grace of pods on a living node",
+        story="takes every node under repair for dead",
+        edits=(edit(f"{TERMINATION}.decisions.waits_for_no_kubelet", "if node.ready or", "if False and"),),
+        tests=("tests/state_machines/test_dead_kubelets.py",),
+    ),
+    Planted(
+        name="a drain takes an operator's cordon for its own",
+        story="notes every cordon",
+        edits=(edit("leeward.model.node.tainted", "if cordon and not node.unschedulable and", "if cordon and"),),
+        tests=("tests/unit/test_node_cordons.py",),
+    ),
+    Planted(
+        name="a node whose taint was removed during its drain stays cordoned",
+        story="undoes what came with the taint, and only where the taint is there",
+        edits=(edit("leeward.model.node.untainted", "ours = well_known", "ours = bool(node.taints) and well_known"),),
+        tests=("tests/unit/test_node_cordons.py",),
+    ),
+    Planted(
+        name="our hook is not answered once its group's policy is removed",
+        story="asks the policies of now which hooks are ours",
+        edits=(edit(f"{TERMINATION}.instance_state.of_ours", "is_put_by_sync(hook) or ", ""),),
+        tests=("tests/state_machines/test_removed_policies.py",),
+    ),
+    Planted(
+        name="a hook that a removed policy named is not answered",
+        story="forgets which hooks were heartbeaten",
+        edits=(edit(f"{TERMINATION}.instance_state.of_ours", " | record.heartbeats.keys()", ""),),
+        tests=("tests/state_machines/test_removed_policies.py",),
+    ),
+    Planted(
+        name="a broken node that a budget holds is replaced again every hour",
+        story="closes the record of every node whose pods did not leave",
+        edits=(edit(f"{TERMINATION}.decisions.comes_again", " or is_broken(record)", ""),),
+        tests=("tests/state_machines/test_broken_nodes.py",),
+    ),
+    Planted(
+        name="a broken node that a budget holds takes new pods",
+        story="removes the taint of every node whose pods did not leave",
+        edits=(edit(f"{TERMINATION}.node_removal.return_to_service", "decisions.is_broken(record) or ", ""),),
+        tests=("tests/state_machines/test_broken_nodes.py",),
+    ),
+    Planted(
+        name="a deletion is requested on a look from before the taint",
+        story="validates again only what has launched something",
+        edits=(
+            edit(
+                "leeward.disruption.steps.validate_again",
+                "record = written(revalidated(record, snapshot, ports.deployment, ports.budget), ports.disruptions)",
+                "record = record",
+            ),
+        ),
+        tests=("tests/simulation/test_late_pods.py",),
+    ),
+    Planted(
+        name="a voluntary drain evicts the pod that was bound at the last moment",
+        story="relies on the validation of the run",
+        edits=(edit(f"{TERMINATION}.eviction.work", "step.reason_not_to_begin()", '""'),),
+        tests=("tests/simulation/test_late_pods.py",),
+    ),
+)
