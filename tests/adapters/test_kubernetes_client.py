@@ -84,6 +84,24 @@ def test_a_refused_token_is_renewed_once(connect):
     assert [seen.headers["authorization"] for seen in cluster.seen] == ["Bearer token-0", "Bearer token-1"]
 
 
+def test_a_token_that_expires_between_two_pages_of_a_list_is_renewed(connect):
+    first, second = Reply(200, listed(raw_node("a"), more="next")), Reply(200, listed(raw_node("b")))
+    cluster = connect(first, status(401, "Unauthorized"), second)
+    assert cluster.client.list(NODES, lambda raw: raw["metadata"]["name"]) == ("a", "b")
+    assert [seen.query.get("continue") for seen in cluster.seen] == [None, "next", "next"]
+
+
+def test_a_token_that_expires_before_an_eviction_is_renewed_and_the_eviction_asked_once_more(connect):
+    cluster = connect(status(401, "Unauthorized"), status(201, "created"))
+    assert cluster.client.send(replace(NODE, once=True)).ok
+    assert [seen.headers["authorization"] for seen in cluster.seen] == ["Bearer token-0", "Bearer token-1"]
+
+
+def test_a_token_that_expires_while_a_fault_passes_is_renewed_after_the_last_try_as_well(connect):
+    cluster = connect(*[status(503)] * (ATTEMPTS - 1), status(401, "Unauthorized"), Reply(200, raw_node()))
+    assert cluster.client.ask(NODE)["metadata"]["name"] == "node-a"
+
+
 def test_a_token_refused_twice_is_denied_access(connect):
     cluster = connect(status(401, "Unauthorized"))
     with pytest.raises(AccessDeniedError, match="blue: the token is not accepted"):

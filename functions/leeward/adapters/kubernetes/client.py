@@ -114,8 +114,9 @@ class ClusterClient:
         began = self._clock.now()
         answer: Answer | None = None
         trouble = ""
-        refreshed = False
-        for attempt in range(1, ATTEMPTS + 1):
+        refreshed, attempt = False, 0
+        while attempt < ATTEMPTS:
+            attempt += 1
             if self._left < LEAST_SECONDS:
                 trouble = trouble or "no time is left for it"
                 break
@@ -126,7 +127,7 @@ class ClusterClient:
                 if request.once and (attempt > 1 or isinstance(error, urllib3.exceptions.ReadTimeoutError)):
                     break
             if answer is not None and answer.status == 401 and not refreshed:
-                refreshed = True
+                refreshed, attempt = True, attempt - 1  # a token that has expired is no try
                 self._kube_config.token(fresh=True)
                 continue
             if answer is not None and (request.once or not (answer.broken or answer.throttled)):
