@@ -8,6 +8,7 @@ from tests.simulation.mutations.planted_drains import OF_DRAINS
 from tests.simulation.mutations.planted_emulator import OF_THE_EMULATOR
 from tests.simulation.mutations.planted_endings import OF_ENDINGS
 from tests.simulation.mutations.planted_healing import OF_FINALIZERS, OF_NOTIFICATIONS, OF_REPAIR, OF_STATE, OF_SYNC
+from tests.simulation.mutations.planted_pairs import OF_PAIRS
 from tests.simulation.mutations.planted_periods import OF_PERIODS, OF_STEPS
 from tests.simulation.mutations.planted_planning import OF_PLANNING
 from tests.simulation.mutations.planted_reboots import OF_REBOOTS
@@ -21,6 +22,7 @@ PLANTED: tuple[Planted, ...] = (
     *OF_THE_EMULATOR,
     *OF_THE_COMMAND_LINE,
     *OF_UPGRADE_EDGES,
+    *OF_PAIRS,
     *OF_PERIODS,
     *OF_STEPS,
     *OF_DRAINS,

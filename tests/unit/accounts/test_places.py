@@ -7,6 +7,8 @@ import pytest
 
 from leeward.adapters.account_check import check_accounts
 from leeward.adapters.initialization import NEEDS
+from leeward.adapters.places import Accounts
+from leeward.adapters.settings import ServedCluster
 from leeward.disruption.controller import decide_once
 from leeward.errors import AccessDeniedError, AwsUnreachableError, InvalidInputError, ThrottledError
 from leeward.model.termination import CauseKind
@@ -20,6 +22,7 @@ from leeward.upgrade.start import where_the_group_is
 from leeward.workflow.steps import take_step
 from tests.fakes.accounts import CLUSTERS, EAST, HUB, INSTANCES, WEST, FakeAccounts
 from tests.fakes.builders import a_group, an_instance
+from tests.fakes.clock import FakeClock
 from tests.fakes.system import FakeSystem
 
 TROUBLE = pytest.mark.parametrize(
@@ -169,3 +172,29 @@ class TestUpgradeOfAGroupWhoseNameSeveralAccountsHave:
         west.instances.put(an_instance("i-0222", group="batch", cluster=CLUSTERS[WEST]))
         west.groups.by_name["batch"] = a_group("batch", "i-0222", cluster=CLUSTERS[WEST])
         assert where_the_group_is("batch", accounts.ports).place.account == WEST
+
+
+class Signing:
+    """Clients that say by which Region they are signed."""
+
+    def __init__(self):
+        self.made = []
+
+    def signed_by(self, _credentials, *, region):
+        self.made.append(region)
+        return f"clients of {region}, {len(self.made)}"
+
+
+def test_clusters_of_one_role_share_clients_within_a_region_alone():
+    """A session of the other Region would read the other Region's groups."""
+    clients, role = Signing(), "arn:aws:iam::222233334444:role/leeward"
+    accounts = Accounts(clients, FakeClock(), session="leeward-drain")
+
+    def of(name, region, member_role=role):
+        cluster = ServedCluster(name=name, account=EAST, region=region, member_role=member_role, external_id="hub-4711")
+        return accounts.clients_of(cluster)
+
+    first, second, other = of("east", "us-east-1"), of("east-2", "us-east-1"), of("west", "eu-west-1")
+    assert first == second == "clients of us-east-1, 1"
+    assert other == "clients of eu-west-1, 2"
+    assert of("third", "us-east-1", f"{role}-2") == "clients of us-east-1, 3"

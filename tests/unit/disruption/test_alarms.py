@@ -1,5 +1,7 @@
 """Alarms that guard disruption: which groups they hold, and what is asked for them."""
 
+from dataclasses import replace
+
 import pytest
 
 from leeward.disruption.alarms import with_alarms
@@ -65,3 +67,17 @@ def test_a_command_is_no_longer_valid_once_an_alarm_rings(alarms):
     alarms.ring("errors", NOON.timestamp())
     later = validate(with_alarms(snapshot, alarms), plan.method, plan.commands)
     assert {name for command in later.commands for name in command.nodes} == {"n2"}
+
+
+def test_a_group_that_is_blocked_for_another_reason_switches_no_alarm_off(alarms):
+    alarms.ring("errors", NOON.timestamp())
+    snapshot = replace(two_groups(), blocked_groups={"other": "an upgrade of it is under way"})
+    found, why = candidates(with_alarms(snapshot, alarms))
+    assert found == {}
+    assert why["n1"].startswith("disruption of its group web is held: alarm errors")
+    assert why["n2"] == "an upgrade of it is under way"
+
+
+def test_alarms_hold_each_of_several_groups(alarms):
+    alarms.ring("latency", NOON.timestamp())
+    assert candidates(with_alarms(two_groups(), alarms))[0] == {}

@@ -2,6 +2,8 @@
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from leeward.model.zonal_shift import NOT_SHIFTED, ShiftKind, ShiftSource, ZonalShift, ZonalShifts, applied_shifts
 
 NOW = datetime(2026, 3, 2, 10, 0, tzinfo=UTC)
@@ -54,6 +56,15 @@ def test_an_autoshift_has_no_expiry():
 def test_a_shift_that_gives_way_to_another_is_not_in_effect():
     manual, practice = a_zonal_shift(), a_zonal_shift("PRACTICE_RUN", "use1-az2", "NOT_APPLIED")
     assert [shift.zone_id for shift in applied_shifts(an_answer(manual, practice), NOW)] == ["use1-az1"]
+
+
+@pytest.mark.parametrize("status", ["NOT_APPLIED", "COMPLETED", None])
+def test_an_autoshift_that_is_not_applied_closes_no_zone(status):
+    """A practice run or a manual shift away from another zone comes first."""
+    other = {"appliedStatus": status, "awayFrom": "use1-az2", "startTime": SINCE}
+    assert applied_shifts(an_answer(autoshifts=[other]), NOW) == ()
+    answer = an_answer(a_zonal_shift(), autoshifts=[other])
+    assert [shift.zone_id for shift in applied_shifts(answer, NOW)] == ["use1-az1"]
 
 
 def test_a_zone_without_weight_is_shifted_although_no_shift_explains_it():

@@ -10,14 +10,14 @@ from leeward.interruption.batch import Record, process_batch
 from leeward.interruption.decision import RecordOutcome
 from leeward.model.capacity_block import CapacityBlock
 from leeward.model.facts import FactKind, Sheet, blocks_content
-from leeward.model.termination import CauseKind
+from leeward.model.termination import Cause, CauseKind, Outcome, Status
 from leeward.model.times import format_instant
 from leeward.policy.document import InterruptionPolicy
 from leeward.reconcile.reconciler import reconcile_once
 from leeward.sync.controller import sync_once
 from leeward.termination import deadlines, decisions
 from tests.events import event
-from tests.fakes.builders import CLUSTER, a_group, a_node, a_policy, an_instance, pausing, policies
+from tests.fakes.builders import CLUSTER, a_group, a_node, a_policy, a_subject, an_instance, pausing, policies
 from tests.fakes.clock import START
 from tests.fakes.system import FakeSystem
 
@@ -78,6 +78,21 @@ def test_a_second_pass_and_the_warning_itself_add_nothing():
     assert system.instances.asked["describe"] == asked
     warned(system)
     assert len(system.claims.records["i-0abc"].causes) == 1
+
+
+@pytest.mark.parametrize("closed", [True, False], ids=["closed", "open"])
+def test_a_termination_for_another_cause_does_not_hide_the_end_of_the_block(closed):
+    """A node that was returned to service last week is drained before the end of its block as any other."""
+    system = a_system()
+    other = Cause(id="expired", kind=CauseKind.EXPIRED, at=START, reason="older than its policy allows")
+    system.claims.claim(a_subject("i-0abc"), other, START)
+    if closed:
+        system.claims.close("i-0abc", version=1, outcome=Outcome.RETURNED_TO_SERVICE, now=START)
+    minutes_before_the_end(system, 40)
+    assert reconcile_once(system.ports).errors == []
+    record = system.claims.records["i-0abc"]
+    assert (record.status, record.has(CauseKind.CAPACITY_BLOCK)) == (Status.OPEN, True)
+    assert system.executions.open == {f"i-0abc-{record.attempt}"}
 
 
 def a_warning(system, reservation):

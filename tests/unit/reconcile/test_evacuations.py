@@ -13,6 +13,8 @@ from leeward.model.zonal_shift import ShiftKind
 from leeward.reconcile.evacuations import EVENT
 from leeward.reconcile.reconciler import reconcile_once
 from tests.fakes.builders import CLUSTER, GROUP, an_instance, pausing
+from tests.fakes.clock import START
+from tests.fakes.disruptions import a_disruption
 from tests.state_machines.walker import Walker
 from tests.unit.reconcile.zones import (
     IN_A,
@@ -171,6 +173,51 @@ def test_the_sizes_before_the_evacuation_are_kept_in_the_record():
     minutes_later(system)
     kept = system.catalog.zone_record(CLUSTER).evacuation_of(A).sizes[GROUP]
     assert (kept.minimum, kept.desired, kept.maximum) == sizes(system)
+
+
+def test_the_sizes_before_the_evacuation_stay_in_the_record_when_the_group_is_resized():
+    system = a_system()
+    before = sizes(system)
+    evacuate(system)
+    minutes_later(system)
+    group = system.groups.by_name[GROUP]
+    system.groups.by_name[GROUP] = replace(group, desired=group.desired + 2, maximum=group.maximum + 5)
+    minutes_later(system)
+    kept = system.catalog.zone_record(CLUSTER).evacuation_of(A).sizes[GROUP]
+    assert (kept.minimum, kept.desired, kept.maximum) == before
+
+
+def test_balancing_of_a_group_that_comes_later_is_suspended_and_resumed_with_that_of_the_first():
+    system = a_system()
+    evacuate(system)
+    minutes_later(system)
+    later = a_group_in(ZONES, name="web-b", members={"i-0b9": B})
+    system.groups.by_name["web-b"] = later
+    minutes_later(system)
+    assert {name: group.suspended for name, group in system.groups.by_name.items()} == {
+        GROUP: (AZ_REBALANCE,),
+        "web-b": (AZ_REBALANCE,),
+    }
+    open_again(system)
+    system.claims.records.clear()
+    minutes_later(system)
+    assert {name: group.suspended for name, group in system.groups.by_name.items()} == {GROUP: (), "web-b": ()}
+
+
+@pytest.mark.parametrize(
+    ("groups", "ended", "kept"),
+    [((GROUP,), None, (AZ_REBALANCE,)), (("web-b",), None, ()), ((GROUP,), START, ())],
+    ids=["open", "of another group", "ended"],
+)
+def test_balancing_stays_suspended_for_an_open_disruption_run_of_the_group(groups, ended, kept):
+    system = a_system()
+    evacuate(system)
+    minutes_later(system)
+    system.disruptions.records[CLUSTER] = a_disruption(cluster=CLUSTER, groups=groups, ended=ended)
+    open_again(system)
+    system.claims.records.clear()
+    minutes_later(system)
+    assert system.groups.by_name[GROUP].suspended == kept
 
 
 def test_a_paused_cluster_evacuates_nothing():

@@ -11,7 +11,7 @@ from leeward.model.scheduled_event import ScheduledEvent
 from leeward.model.termination import Cause, CauseKind, Outcome, Status
 from leeward.policy.document import Budget, DisruptionPolicy, InterruptionPolicy
 from leeward.reconcile.reconciler import reconcile_once
-from tests.fakes.builders import a_group, a_node, a_policy, an_instance, pausing, policies
+from tests.fakes.builders import a_group, a_node, a_policy, a_subject, an_instance, pausing, policies
 from tests.fakes.clock import START
 from tests.fakes.system import FakeSystem
 from tests.unit.interruption.test_decide import a_world, decided
@@ -61,6 +61,16 @@ def test_an_event_that_is_over_claims_nothing(prefix):
 
 def test_an_event_whose_date_has_passed_claims_nothing():
     assert claimed(a_system(an_event(starts=START - MINUTE))) is None
+
+
+@pytest.mark.parametrize("earlier", [DATE - timedelta(days=9), None], ids=["maintenance of another date", "a warning"])
+def test_a_node_that_was_returned_to_service_is_claimed_for_the_next_maintenance(earlier):
+    system = a_system(an_event("instance-retirement"))
+    kind = CauseKind.SCHEDULED_CHANGE if earlier else CauseKind.SPOT_INTERRUPTION
+    system.claims.claim(a_subject(I), Cause(id="earlier", kind=kind, at=START, deadline=earlier), START)
+    system.claims.close(I, version=1, outcome=Outcome.RETURNED_TO_SERVICE, now=START)
+    record = claimed(system)
+    assert (record.status, [cause.deadline for cause in record.causes]) == (Status.OPEN, [DATE])
 
 
 def test_maintenance_far_ahead_waits_for_its_budgets():
