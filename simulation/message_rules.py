@@ -18,6 +18,9 @@ WARNINGS = {  # that EC2 takes the instance two minutes later
 REDRIVEN = "redriven"  # the queue's own reason: delivered too often
 
 
+YOUNG = 31 * 60  # seconds; a recommendation about an instance that was launched since is left, with a minute of grace
+
+
 class MessageRules:
     """Rules for messages, one object for each run."""
 
@@ -91,7 +94,7 @@ def _called_for(message: Mapping[str, Any], view: WorldView) -> Iterator[tuple[s
     match message["detail-type"]:
         case "EC2 Spot Instance Interruption Warning" | "EC2 Capacity Reservation Instance Interruption Warning":
             yield from _selected(message["id"], detail["instance-id"], view)
-        case "EC2 Instance Rebalance Recommendation" if _replaces(detail["instance-id"], view):
+        case "EC2 Instance Rebalance Recommendation" if _replaces(detail["instance-id"], message["time"], view):
             yield from _selected(message["id"], detail["instance-id"], view)
         case "AWS Health Event":
             for entity in detail["affectedEntities"]:
@@ -110,10 +113,14 @@ def _selected(cause: str, instance: str, view: WorldView) -> Iterator[tuple[str,
         yield cause, instance
 
 
-def _replaces(instance: str, view: WorldView) -> bool:
+def _replaces(instance: str, at: str, view: WorldView) -> bool:
+    """Return whether a recommendation calls for a replacement: a young node is left."""
     group = group_of(view, instance)
     policy = policy_of(view, group)
+    launched = view.launched(instance)
     if group is None or policy is None:
+        return False
+    if launched is not None and datetime.fromisoformat(at).timestamp() - launched < YOUNG:
         return False
     return policy.interruption.rebalance is Rebalance.REPLACE and not group.capacity_rebalance
 

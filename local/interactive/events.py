@@ -31,6 +31,7 @@ def _spot(stack: LocalStack, target: Target) -> str:
 def _rebalance(stack: LocalStack, target: Target) -> str:
     arn = f"arn:aws:ec2:{target.zone}:instance/{target.instance}"
     detail = {"instance-id": target.instance}
+    stack.control("PUT", f"instances/{target.instance}", {"launchedSecondsAgo": 3600})  # a younger node is left
     return _emitted(
         stack, scenario.envelope(stack, source="aws.ec2", kind=RECOMMENDATION, resources=[arn], detail=detail)
     )

@@ -100,6 +100,13 @@ def test_a_reboot_of_ec2_asks_only_where_the_policy_does_not_wait_for_it(world, 
     assert rules(checker.after_event(world)) == ([] if waits else [Rule.CAUSE])
 
 
+@pytest.mark.parametrize(("minutes", "asks"), [(10, False), (40, True)])
+def test_a_rebalance_recommendation_asks_nothing_for_a_node_that_was_just_launched(world, checker, minutes, asks):
+    world.launched_at[INSTANCE] = START.timestamp() - 60 * minutes
+    acknowledge(world, events.rebalance("e-1", INSTANCE, START))
+    assert rules(checker.after_event(world)) == ([Rule.CAUSE] if asks else [])
+
+
 def test_a_group_with_capacity_rebalance_replaces_by_itself(world, checker):
     world.groups[GROUP] = a_group(GROUP, INSTANCE, capacity_rebalance=True)
     acknowledge(world, events.rebalance("e-1", INSTANCE, START))

@@ -43,6 +43,7 @@ from leeward.termination.decisions import FAR_AHEAD
 STRONGEST_FIRST = tuple(Action)
 MOST_REASONS = 20  # instances whose reasons the decision repeats; each one's own stands beside it
 UNNAMED = "the instances of its Capacity Block (no snapshot: which they are is not known)"
+YOUNG = timedelta(minutes=30)  # since its launch; users report recommendations within five minutes, again and again
 STOPPING = frozenset({"stopping", "stopped"})
 
 
@@ -236,7 +237,7 @@ def _nothing_to_drain(message: NodeMessage, place: Place) -> str | None:
 def _action(message: NodeMessage, place: Place) -> tuple[Action, str]:
     match message:
         case RebalanceRecommendation():
-            return _rebalance(place)
+            return _rebalance(message, place)
         case LifecycleLaunch():
             return Action.NONE, f"{place.id}: it is being launched, there is nothing to drain"
         case SpotInterruption():
@@ -264,7 +265,10 @@ def _kept_by_its_group(place: Place) -> str:
     return "its group replaces its root volume, which reboots it: it is drained and stays"
 
 
-def _rebalance(place: Place) -> tuple[Action, str]:
+def _rebalance(message: RebalanceRecommendation, place: Place) -> tuple[Action, str]:
+    """Decide by the policy. A young node is left: its replacement would come from the same capacity minutes later, and
+    be recommended as well. A cordon would have the same effect, because pods that find no room make the group grow.
+    """
     setting = place.policy.interruption.rebalance if place.policy else Rebalance.REPLACE
     match setting:
         case Rebalance.IGNORE:
@@ -276,8 +280,26 @@ def _rebalance(place: Place) -> tuple[Action, str]:
                 f"{place.id}: group {place.group_name} has CapacityRebalance on: it launches the replacement itself, "
                 "and its terminate hook brings the node to us"
             )
+        case Rebalance.REPLACE if _age(message, place) < YOUNG:
+            minutes = int(_age(message, place).total_seconds() // 60)
+            return Action.NONE, (
+                f"{place.id}: rebalance recommendation {minutes} min after its launch: a node younger than "
+                f"{int(YOUNG.total_seconds() // 60)} min is left, and new nodes come from other zones for a while"
+            )
         case Rebalance.REPLACE:
             return Action.REPLACE, f"{place.id}: rebalance recommendation: replaced first, then drained"
+
+
+def _is_left_for_its_age(message: NodeMessage, place: Place, world: World) -> bool:
+    if not isinstance(message, RebalanceRecommendation) or place.policy is None or _left_alone(message, place, world):
+        return False
+    launches = place.group is not None and place.group.capacity_rebalance
+    replaces = place.policy.interruption.rebalance is Rebalance.REPLACE and not launches
+    return replaces and _age(message, place) < YOUNG
+
+
+def _age(message: RebalanceRecommendation, place: Place) -> timedelta:
+    return message.at - place.instance.launched if place.instance is not None else timedelta.max
 
 
 def _claimed(
@@ -328,10 +350,13 @@ def _can_be_deferred(message: NodeMessage, now: datetime) -> bool:
 
 
 def _unavailable(message: NodeMessage, nodes: tuple[NodeDecision, ...], world: World) -> Offering | None:
-    """Return the spot capacity that EC2 takes back: it is running out where the instance runs."""
-    if not isinstance(message, SpotInterruption) or not any(node.action.terminates for node in nodes):
+    """Return the spot capacity that EC2 takes back, or is about to: it is running out where the instance runs."""
+    place = world.locate(message.instances[0]) if message.instances else None
+    if place is None or not isinstance(message, SpotInterruption | RebalanceRecommendation):
         return None
-    subject = world.locate(message.instances[0]).subject()
+    if not any(node.action.terminates for node in nodes) and not _is_left_for_its_age(message, place, world):
+        return None
+    subject = place.subject()
     if not subject.instance_type or not subject.zone:
         return None
     return Offering(instance_type=subject.instance_type, zone=subject.zone, capacity_type=CapacityType.SPOT)

@@ -347,9 +347,15 @@ class TestSpotCapacity:
         assert queue.system.catalog.asked["mark_unavailable"] == 1
         assert not queue.system.catalog.reservations("blue").short_at(now + SHORT_FOR)
 
+    def test_a_recommendation_is_one_as_well(self, connect):
+        queue = connect()
+        queue.deliver(event("rebalance_recommendation"))
+        now = queue.system.clock.now()
+        assert queue.system.catalog.reservations("blue").short_at(now) == {Pool(instance_type="m5.large", zone=ZONE)}
+
     def test_nothing_else_is_a_shortage(self, connect):
         queue = connect()
-        queue.deliver(event("rebalance_recommendation"), event("scheduled_change"))
+        queue.deliver(event("scheduled_change"))
         assert queue.system.catalog.reservations("blue").short == {}
 
     def test_a_shortage_that_cannot_be_written_costs_nothing_but_a_word(self, connect):

@@ -7,6 +7,24 @@ RECONCILE = "leeward.reconcile"
 
 OF_PAIRS = (
     Planted(
+        name="each generation of spot nodes is replaced",
+        story="follows every rebalance recommendation",
+        edits=(edit("leeward.interruption.decide._rebalance", "< YOUNG:", "< timedelta():"),),
+        tests=("tests/unit/interruption/test_decide.py",),
+    ),
+    Planted(
+        name="a recommendation says nothing about capacity",
+        story="launches where EC2 has just advised against it",
+        edits=(
+            edit(
+                "leeward.interruption.decide._unavailable",
+                "isinstance(message, SpotInterruption | RebalanceRecommendation)",
+                "isinstance(message, SpotInterruption)",
+            ),
+        ),
+        tests=("tests/unit/interruption/test_decide.py", "tests/handlers/interruption/test_messages.py"),
+    ),
+    Planted(
         name="a record hides a Capacity Block's end",
         story="takes any termination of the instance, also one of last week, for the block's own",
         edits=(

@@ -54,6 +54,13 @@ def a_world(
     return World(**{**values, **other})
 
 
+def launched(minutes, **world):
+    """A world in which the instance was launched so many minutes before the message."""
+    sent = datetime(2026, 3, 2, 10, tzinfo=UTC)  # time of the recorded event
+    young = replace(an_instance(), launched=sent - timedelta(minutes=minutes))
+    return a_world(instances={young.id: young}, **world)
+
+
 def decided(name, world=None, *, now=NOW, **changes):
     return decide(parse(event(name, **changes), received=NOW), world or a_world(), now=now)
 
@@ -156,7 +163,7 @@ class TestSpot:
             instance_type="m5.large", zone="us-east-1a", capacity_type=CapacityType.SPOT
         )
 
-    @pytest.mark.parametrize("name", ["rebalance_recommendation", "state_change", "capacity_reservation"])
+    @pytest.mark.parametrize("name", ["scheduled_change", "state_change", "capacity_reservation"])
     def test_no_other_message_says_that_capacity_runs_out(self, name):
         assert decided(name).unavailable is None
 
@@ -183,6 +190,32 @@ class TestRebalance:
         decision = decided("rebalance_recommendation", world)
         assert (decision.action, decision.nodes[0].cause) == (Action.NONE, None)
         assert "CapacityRebalance" in decision.reason
+
+    @pytest.mark.parametrize(
+        ("minutes", "action"), [(4, Action.NONE), (29, Action.NONE), (30, Action.REPLACE)], ids=str
+    )
+    def test_a_node_that_was_launched_within_half_an_hour_is_left_and_its_capacity_is_noted(self, minutes, action):
+        """Otherwise each replacement is recommended and replaced in its turn."""
+        decision = decided("rebalance_recommendation", launched(minutes))
+        assert (decision.action, decision.nodes[0].cause is not None) == (action, action is Action.REPLACE)
+        assert (f"{minutes} min after its launch" in decision.reason) == (action is Action.NONE)
+        assert decision.unavailable == Offering(
+            instance_type="m5.large", zone="us-east-1a", capacity_type=CapacityType.SPOT
+        )
+
+    @pytest.mark.parametrize("setting", [Rebalance.IGNORE, Rebalance.CORDON])
+    def test_where_the_policy_replaces_nothing_the_age_of_a_node_changes_nothing(self, setting):
+        world = launched(4, written=policies(a_policy(rebalance=setting)))
+        decision = decided("rebalance_recommendation", world)
+        assert "after its launch" not in decision.reason
+        assert decision.unavailable is None
+
+    def test_a_young_node_that_is_not_ours_is_no_sign_of_anything(self):
+        decision = decided("rebalance_recommendation", launched(4, written=policies(a_policy("other", "batch-*"))))
+        assert (decision.action, decision.unavailable) == (Action.NONE, None)
+
+    def test_a_warning_about_a_young_node_drains_it(self):
+        assert decided("spot_interruption", launched(4)).action is Action.DRAIN
 
 
 class TestWhatIsNotOurs:

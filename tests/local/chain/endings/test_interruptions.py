@@ -82,6 +82,7 @@ def test_a_hook_is_heartbeaten_for_as_long_as_a_budget_holds_the_drain(stack, cr
 def test_a_rebalance_recommendation_replaces_first_and_then_drains_where_the_group_is_at_its_maximum(stack, crew):
     team = crew(1, spot=True, maximum=1)
     victim = team.instances[0]
+    stack.control("PUT", f"instances/{victim}", {"launchedSecondsAgo": 3600})  # a younger node is left
     stack.emit(
         scenario.envelope(
             stack,
