@@ -10,13 +10,20 @@ RULES = (
     "drain_times",
     "drained",
     "facts",
+    "failure_causes",
     "hook_rules",
     "image_rules",
     "invariants",
     "leaving_rules",
+    "liveness_rules",
     "managed_rules",
     "message_rules",
+    "moves",
     "node_rules",
+    "opt_out_rules",
+    "pace_rules",
+    "taint_times",
+    "unasked_nodes",
 )
 OF_RECORDS = {"records", "deadline", "has", "times", "replacement", "offsets", "surges"}
 DECISIONS = ("leeward.termination", "leeward.model.termination", "leeward.interruption", "leeward.adapters")

@@ -9,6 +9,7 @@ from tests.simulation.mutations.capacity import OF_CAPACITY
 from tests.simulation.mutations.clusters import OF_CLUSTERS
 from tests.simulation.mutations.disrupting import OF_DISRUPTION
 from tests.simulation.mutations.draining import OF_DRAINS
+from tests.simulation.mutations.ending import OF_ENDS
 from tests.simulation.mutations.imaging import OF_ALIASES
 from tests.simulation.mutations.managing import OF_MANAGED_GROUPS
 from tests.simulation.mutations.plant import Planted
@@ -22,6 +23,7 @@ EVERY: tuple[Mutation, ...] = (
     *OF_CAPACITY,
     *OF_RECONCILER,
     *OF_UPGRADES,
+    *OF_ENDS,
     *OF_DISRUPTION,
     *OF_MANAGED_GROUPS,
     *OF_ALIASES,
