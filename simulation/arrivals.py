@@ -22,6 +22,7 @@ NONSENSE = (
     '{"source": "acme", "detail-type": "Hello", "detail": {}}',
 )
 ZONE_BALANCE_EVERY = 600.0
+AWAY = (60.0, 480.0)  # seconds for which a service of AWS is away
 SCALER = "a scaling policy"
 
 
@@ -144,6 +145,7 @@ class Troubles:
         if injector.happens("Kubernetes API slow", faults.api_slow_per_hour / 60, "troubles"):
             injector.api_slow_until = now + random("slowness").uniform(60, 600)
             self._scene.say("the Kubernetes API is slow")
+        self._services_away()
         if injector.happens("webhook", faults.webhooks_per_hour / 60, "troubles"):
             workload = _any(self._workloads(), random("webhooks"))
             injector.refused[workload] = now + random("webhooks").uniform(300, 3600)
@@ -160,6 +162,19 @@ class Troubles:
             self._scene.say(f"others leave {left} addresses in {zone}")
         if injector.happens("execution stopped", faults.stops_per_hour / 60, "troubles"):
             stop_one(self._scene, random("stops").randrange(1000))
+
+    def _services_away(self) -> None:
+        injector, now = self._scene.injector, self._scene.timeline.now()
+        faults, dice = injector.faults, injector.random("services away")
+        if injector.happens("table goes away", faults.table_outages_per_hour / 60, "troubles"):
+            injector.table_away_until = now + dice.uniform(*AWAY)
+            self._scene.say("the table refuses every request")
+        if injector.happens("queue goes away", faults.queue_outages_per_hour / 60, "troubles"):
+            injector.queue_away_until = now + dice.uniform(*AWAY)
+            self._scene.say("the queue delivers nothing")
+        if injector.happens("concurrency goes away", faults.concurrency_outages_per_hour / 60, "troubles"):
+            injector.concurrency_away_until = now + dice.uniform(*AWAY)
+            self._scene.say("the account has no concurrency left: Lambda starts no function")
 
     def _workloads(self) -> list[str]:
         pods = self._scene.cluster.store.each("pods")

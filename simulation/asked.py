@@ -18,6 +18,7 @@ class Kind(StrEnum):
     MAINTENANCE = "maintenance"
     MANUAL = "manual"
     ILL = "ill"  # its kubelet has fallen silent
+    LIFTED = "lifted"  # an operator has lifted its taint or cordon: no request that it terminates
 
 
 WARNINGS = frozenset({Kind.SPOT, Kind.RESERVATION})  # two minutes ahead, and never cancelled
@@ -74,6 +75,10 @@ class AskedOf:
     def _dates(self, instance: str, now: float) -> Iterator[float]:
         latest: dict[str, Asked] = {}
         for asked in self.of(instance):
+            if asked.called_off:
+                before = latest.pop(asked.key, None)
+                if before is not None and before.takes is not None and now - asked.at < HANDLED_WITHIN:
+                    yield before.takes
             if asked.takes is None:
                 continue
             if asked.kind in WARNINGS:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 from leeward.policy.selection import policy_for
-from simulation.features import OPEN_EVERY, OPEN_FOR
+from simulation.policy_features import OPEN_EVERY, OPEN_FOR
 from simulation.view import WorldView
 
 LATE = 300.0  # seconds that fn disruption-planner may take from its observation to the start

@@ -23,6 +23,11 @@ class AwsView(Protocol):
         ...
 
     @property
+    def deleted_versions(self) -> Mapping[str, Set[str]]:
+        """Versions of each group's launch template that their owner has deleted, by group."""
+        ...
+
+    @property
     def parameters(self) -> Mapping[str, str]:
         """Image behind each SSM parameter."""
         ...

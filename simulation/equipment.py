@@ -9,11 +9,13 @@ from leeward.policy.document import Rebalance
 from simulation.asked import Asked, Kind
 from simulation.aws.compute import IN_SERVICE, SimGroup, SimInstance
 from simulation.broken_hardware import FAILS_EVERY, REBOOTS_EVERY, BrokenHardware
-from simulation.features import Feature, alarm_of
+from simulation.features import Feature
 from simulation.foreign_taints import OTHER_DEPLOYMENT, tainted_by_others
 from simulation.image_aliases import DENIED_EVERY, MOVES_EVERY, ImageAliases
 from simulation.managed_fleet import manage_some
+from simulation.mishaps.playbill import MISHAPS
 from simulation.owners import set_desired, terminate
+from simulation.policy_features import alarm_of
 from simulation.registration import Registration
 from simulation.site import Site
 from simulation.world import World
@@ -128,6 +130,11 @@ class Equipment:
         aliases = ImageAliases(self._world, Random(f"{self._world.seed}/{Feature.AUTOMATIC}"), PUBLISHED)
         aliases.begin()
         self._every(PUBLISHED_EVERY, aliases.move_own)
+
+    def mishap(self, feature: Feature) -> None:
+        """Let one of the mishaps happen now and then."""
+        mishap = MISHAPS[feature](self._world, Random(f"{self._world.seed}/{feature}"))
+        self._every(mishap.every, mishap.play)
 
     def _every(self, seconds: float, what: object) -> None:
         def play() -> None:
@@ -284,3 +291,5 @@ def _equip(equipment: Equipment, features: frozenset[Feature]) -> None:
     }
     for feature in sorted(features & put.keys()):
         put[feature]()
+    for feature in sorted(features & MISHAPS.keys()):
+        equipment.mishap(feature)

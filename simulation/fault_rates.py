@@ -50,6 +50,10 @@ class Faults:
     api_slow_per_hour: float = 0  # it answers after up to 20 seconds
     forbidden_seconds: float = 0  # after it was away it answers 403 for as long
     token_buckets: bool = False  # EC2 and Auto Scaling limit the rate of calls, which neighbours use too
+    table_outages_per_hour: float = 0  # DynamoDB refuses every call for some minutes
+    queue_outages_per_hour: float = 0  # SQS delivers nothing for as long
+    concurrency_outages_per_hour: float = 0  # Lambda starts no function for as long
+    very_late_event: float = 0  # by one to three hours
     webhooks_per_hour: float = 0  # an admission webhook fails every eviction of one workload's pods
     kill_call: int | None = None
     kill_after: bool = False

@@ -21,6 +21,7 @@ WRITES = frozenset(
     {"taint", "untaint", "cordon", "uncordon", "strip", "add_finalizer", "remove_finalizer", "label", "annotate"}
     | {"evict", "delete_pod", "delete_node", "event", "scale"}
 )
+OF_TABLE = frozenset({"claims", "catalog", "upgrades", "disruptions", "pauses", "maxima"})  # ports to the table
 
 
 class Killed(BaseException):
@@ -63,6 +64,7 @@ class Injector:
         self.api_hangs_until = 0.0
         self.api_slow_until = 0.0
         self.api_failed_at = 0.0  # by a fault of one call
+        self.table_away_until = self.queue_away_until = self.concurrency_away_until = 0.0
         self.lists_work = False  # while the others hang: etcd is in trouble, the watch cache is not
         self.refused: dict[str, float] = {}  # workload whose evictions a webhook fails -> until when
         self.zones_down: dict[str, float] = {}
@@ -104,6 +106,8 @@ class Injector:
             raise Killed(f"before {port}.{method}")
         if port != "kubernetes" and self.happens("AWS throttled", self.faults.throttle_aws, "calls"):
             raise ThrottledError(f"{port}.{method}: rate exceeded")
+        if port in OF_TABLE and self.table_is_away():
+            raise ThrottledError(f"{port}.{method}: the table refuses every request")
         return number
 
     def after_call(self, port: str, method: str, number: int) -> None:
@@ -129,6 +133,18 @@ class Injector:
     def late_write(self, method: str) -> bool:
         """Return whether a call that its caller gives up still has its effect."""
         return method in WRITES and self.random("late writes").random() < 0.3
+
+    def table_is_away(self) -> bool:
+        """Return whether the table refuses a call."""
+        return self._is_away("table away", self.table_away_until)
+
+    def queue_is_away(self) -> bool:
+        """Return whether the queue delivers no message."""
+        return self._is_away("queue away", self.queue_away_until)
+
+    def lacks_concurrency(self) -> bool:
+        """Return whether Lambda refuses a call."""
+        return self._is_away("no concurrency", self.concurrency_away_until)
 
     def pass_time(self, seconds: float) -> None:
         """Let time pass while other invocations run."""
@@ -234,6 +250,12 @@ class Injector:
         self.refused.clear()
         self.zones_down.clear()
         self.crowded.clear()
+
+    def _is_away(self, fault: str, until: float) -> bool:
+        away = self.active and self._timeline.now() < until
+        if away:
+            self.count(fault)
+        return away
 
     def _reset(self, verb: str, when: str) -> None:
         if self.happens("Kubernetes reset", self.faults.kubernetes_reset / 2, f"kubernetes {when}"):

@@ -5,15 +5,15 @@ a test names those that it needs."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import timedelta
 from enum import StrEnum
 from random import Random
 from typing import Any
 
-from leeward.policy.document import Budget, ClusterPolicies, DrainPolicy, NodePolicy, OnAlarm, OnShift, Window
-from leeward.policy.repair import RepairAction, RepairCondition
+from leeward.policy.document import ClusterPolicies, NodePolicy
+from simulation import policy_features
 from simulation.fault_rates import Faults
-from simulation.fleets import REGION, Fleet, GroupPlan, HookPlan
+from simulation.fleets import Fleet, GroupPlan, HookPlan
+from simulation.long_pods import with_long_pods
 
 
 class Feature(StrEnum):
@@ -70,6 +70,24 @@ class Feature(StrEnum):
     PRESCALE = "prescale"  # policies launch capacity for the pods of a shifted zone
     EVACUATION = "evacuation"  # operators evacuate a zone now and then
 
+    TABLE_AWAY = "the table is away"  # for minutes: DynamoDB refuses every call
+    QUEUE_AWAY = "the queue is away"  # for minutes: SQS delivers nothing
+    CONCURRENCY_AWAY = "no concurrency is left"  # for minutes: Lambda starts no function
+    LATE_MESSAGES = "messages are hours late"
+    LONG_PODS = "pods with a grace of an hour and beyond any bound"
+    BOOT_DEATHS = "instances end in their boot"
+    POLICIES_LOST = "policies are removed and narrowed"
+    GROUPS_DELETED = "groups are deleted"
+    TEMPLATES_DELETED = "launch templates are deleted"
+    LATE_PODS = "pods are bound between two steps"
+    LIFTED = "operators lift taints and cordons"
+    CANCELED = "maintenance is canceled"
+    LIMITS_CHANGE = "MinSize and zones of groups change"
+    REFRESHES = "instance refreshes"
+    REPLICAS_CHANGE = "an HPA scales workloads"
+    OLD_CACHE = "the API server's cache stands still"
+    KARPENTER = "Karpenter's nodes beside"
+
     TWO_CLUSTERS = "two clusters"  # served by one deployment, each with its own API
     ACCOUNTS = "clusters in several accounts"  # two clusters, of which one is in another account and Region
     WORKERS = "several workers"  # functions handle several records, nodes or clusters in threads
@@ -89,11 +107,30 @@ INDEPENDENT: Mapping[Feature, float] = {
     Feature.ZONAL_SHIFT: 0.1,
     Feature.PRESCALE: 0.5,  # of use with zonal shifts alone
     Feature.EVACUATION: 0.08,
+    Feature.TABLE_AWAY: 0.06,
+    Feature.QUEUE_AWAY: 0.06,
+    Feature.CONCURRENCY_AWAY: 0.06,
+    Feature.LATE_MESSAGES: 0.06,
+    Feature.LONG_PODS: 0.06,
+    Feature.BOOT_DEATHS: 0.12,
+    Feature.POLICIES_LOST: 0.08,
+    Feature.GROUPS_DELETED: 0.06,
+    Feature.TEMPLATES_DELETED: 0.06,
+    Feature.LATE_PODS: 0.08,
+    Feature.LIFTED: 0.08,
+    Feature.CANCELED: 0.08,
+    Feature.LIMITS_CHANGE: 0.06,
+    Feature.REFRESHES: 0.06,
+    Feature.REPLICAS_CHANGE: 0.08,
+    Feature.OLD_CACHE: 0.06,
+    Feature.KARPENTER: 0.06,
 }
 """Feature -> probability for one seed. Each is drawn from its own random stream: to add one here changes no other
 feature of any seed."""
+UNDRAWN: frozenset[Feature] = frozenset()
+"""Features that no seed draws, by name alone: their mishap meets a defect that is being mended."""
 WEIGHTS: Mapping[Feature, float] = {
-    **dict.fromkeys((feature for feature in Feature if feature not in INDEPENDENT), 2.0),
+    **dict.fromkeys((feature for feature in Feature if feature not in INDEPENDENT.keys() | UNDRAWN), 2.0),
     Feature.HANGING_API: 5,
     Feature.WEBHOOK: 5,
     Feature.ONLY_KUBERNETES_FAILS: 4,
@@ -102,14 +139,24 @@ WEIGHTS: Mapping[Feature, float] = {
 }
 """Relative probability of each other feature."""
 SECOND_CLUSTER = frozenset({Feature.TWO_CLUSTERS, Feature.ACCOUNTS})
-ZONES = tuple(f"{REGION}{letter}" for letter in "abc")  # those that every fleet has
-OPEN_EVERY, OPEN_FOR = 40, 20  # minutes of an hour: windows of automatic upgrades
 COUNTS = (0, 1, 2, 2, 3, 3, 4)  # numbers of weighted features, one entry is drawn
 REFUSALS: Mapping[Feature, str] = {
     Feature.LAUNCH_DENIED: "AccessDenied: not authorized to perform autoscaling:LaunchInstances",
     Feature.LAUNCH_UNKNOWN: "UnknownOperation: this botocore has no LaunchInstances",
     Feature.LAUNCH_REFUSED: "ValidationError: the mixed instances policy has mixed purchase options",
 }
+RATES: Mapping[Feature, Mapping[str, Any]] = {
+    Feature.HANGING_API: {"api_hangs_per_hour": 3},
+    Feature.SLOW_API: {"api_slow_per_hour": 4},
+    Feature.FORBIDDEN: {"forbidden_seconds": 2, "api_outages_per_hour": 3},
+    Feature.TOKEN_BUCKETS: {"token_buckets": True},
+    Feature.WEBHOOK: {"webhooks_per_hour": 4},
+    Feature.TABLE_AWAY: {"table_outages_per_hour": 3},
+    Feature.QUEUE_AWAY: {"queue_outages_per_hour": 3},
+    Feature.CONCURRENCY_AWAY: {"concurrency_outages_per_hour": 3},
+    Feature.LATE_MESSAGES: {"very_late_event": 0.08},
+}
+"""Rates of faults that a feature sets."""
 BOOT_TIMES: tuple[tuple[Feature, tuple[float, float], tuple[float, float]], ...] = (
     (Feature.QUICK_BOOT, (0.5, 2), (0.5, 2)),
     (Feature.SLOW_BOOT, (60, 400), (10, 120)),
@@ -134,16 +181,8 @@ def with_faults(faults: Faults, features: frozenset[Feature]) -> Faults:
         faults = replace(faults.of_kubernetes(), api_hangs_per_hour=3)
     elif Feature.SHORT_HOOK in features:  # otherwise a step that hangs until its time-out would outlast the hook
         faults = faults.of_kubernetes()
-    if Feature.HANGING_API in features:
-        faults = replace(faults, api_hangs_per_hour=3)
-    if Feature.SLOW_API in features:
-        faults = replace(faults, api_slow_per_hour=4)
-    if Feature.FORBIDDEN in features:
-        faults = replace(faults, forbidden_seconds=2, api_outages_per_hour=3)
-    if Feature.TOKEN_BUCKETS in features:
-        faults = replace(faults, token_buckets=True)
-    if Feature.WEBHOOK in features:
-        faults = replace(faults, webhooks_per_hour=4)
+    for feature in sorted(features & RATES.keys()):
+        faults = replace(faults, **RATES[feature])
     return faults
 
 
@@ -154,6 +193,8 @@ def with_fleet(fleet: Fleet, features: frozenset[Feature], random: Random) -> Fl
     for feature in sorted(features & POLICIES.keys()):
         changed = [POLICIES[feature](policy, Random(f"{random.random()}")) for policy in policies.policies]
         policies = replace(policies, policies=tuple(changed))
+    if Feature.LONG_PODS in features:
+        fleet = replace(fleet, workloads=with_long_pods(fleet.workloads, Random(f"{random.random()}")))
     return replace(fleet, groups=tuple(groups), policies=_with_hooks(policies, features))
 
 
@@ -207,87 +248,14 @@ def _with_hooks(policies: ClusterPolicies, features: frozenset[Feature]) -> Clus
     return replace(policies, policies=tuple(with_hooks))
 
 
-def _finalizer(policy: NodePolicy, _: Random) -> NodePolicy:
-    return replace(policy, finalizer=True)
-
-
-def _repair(policy: NodePolicy, random: Random) -> NodePolicy:
-    limits = replace(policy.repair, not_ready_after=timedelta(minutes=random.choice((2, 5))))
-    return replace(policy, repair=limits)
-
-
-def _conditions(policy: NodePolicy, random: Random) -> NodePolicy:
-    """Let broken hardware be rebooted soon, and a broken kernel be replaced. Half wait for the reboots of EC2."""
-    soon = timedelta(minutes=random.choice((2, 5)))
-    conditions = (
-        RepairCondition(type="AcceleratedHardwareReady", after=soon, action=RepairAction.REBOOT),
-        RepairCondition(type="KernelReady", after=soon),
-    )
-    most = random.choice((policy.repair.max_unhealthy, 60))
-    limits = replace(policy.repair, max_unhealthy=most, max_unhealthy_percent=True)
-    waits = replace(policy.interruption, waits_for_reboot=random.random() < 0.5)
-    return replace(policy, repair=replace(limits, conditions=conditions), interruption=waits)
-
-
-def _budgets(policy: NodePolicy, random: Random) -> NodePolicy:
-    window = Window(schedule="*/30 * * * *", duration=timedelta(minutes=10))
-    budgets = (
-        Budget(nodes=random.choice((10, 50))),
-        Budget(nodes=1, percent=False, reasons=("Drifted", "Upgrade")),
-        Budget(nodes=0, percent=False, window=window, reasons=("Underutilized",)),
-        Budget(nodes=random.choice((1, 50)), percent=random.random() < 0.5, zone=random.choice(ZONES)),
-    )
-    return replace(policy, disruption=replace(policy.disruption, budgets=budgets))
-
-
-def _grace(policy: NodePolicy, random: Random) -> NodePolicy:
-    grace = policy.drain.timeout + timedelta(minutes=random.choice((5, 15)))
-    return _with_drain(policy, termination_grace_period=grace, force=False)
-
-
-def _refusing(policy: NodePolicy, random: Random) -> NodePolicy:
-    return _with_drain(policy, evict_unmanaged=random.random() < 0.5, delete_local_data=random.random() < 0.5)
-
-
-def _with_drain(policy: NodePolicy, **changes: Any) -> NodePolicy:
-    drain: DrainPolicy = replace(policy.drain, **changes)
-    return replace(policy, drain=drain)
-
-
-def _alarms(policy: NodePolicy, random: Random) -> NodePolicy:
-    """Let the policy's alarm hold its upgrades, or roll them back, and its runs."""
-    names = (alarm_of(policy),)
-    update = replace(policy.update, alarms=names, on_alarm=random.choice(tuple(OnAlarm)))
-    return replace(policy, update=update, disruption=replace(policy.disruption, alarms=names))
-
-
-def _automatic(policy: NodePolicy, random: Random) -> NodePolicy:
-    """Let the policy upgrade its groups when their image moves, by some policies in windows alone. Its runs leave
-    drifted nodes as they are.
-    """
-    window = Window(schedule=f"*/{OPEN_EVERY} * * * *", duration=timedelta(minutes=OPEN_FOR))
-    windows = (window,) if random.random() < 0.7 else ()
-    update = replace(policy.update, auto=timedelta(minutes=random.choice((5, 15))), windows=windows)
-    return replace(policy, update=update, disruption=replace(policy.disruption, drift=False))
-
-
-def _prescale(policy: NodePolicy, _: Random) -> NodePolicy:
-    return replace(policy, on_shift=OnShift.PRESCALE)
-
-
-def alarm_of(policy: NodePolicy) -> str:
-    """Return the name of the alarm of a policy."""
-    return f"errors-{policy.name}"
-
-
 POLICIES: Mapping[Feature, Callable[[NodePolicy, Random], NodePolicy]] = {
-    Feature.FINALIZER: _finalizer,
-    Feature.REPAIR: _repair,
-    Feature.BUDGETS: _budgets,
-    Feature.LONG_GRACE: _grace,
-    Feature.REFUSING: _refusing,
-    Feature.ALARMS: _alarms,
-    Feature.AUTOMATIC: _automatic,
-    Feature.CONDITIONS: _conditions,
-    Feature.PRESCALE: _prescale,
+    Feature.FINALIZER: policy_features.finalizer,
+    Feature.REPAIR: policy_features.repair,
+    Feature.BUDGETS: policy_features.budgets,
+    Feature.LONG_GRACE: policy_features.grace,
+    Feature.REFUSING: policy_features.refusing,
+    Feature.ALARMS: policy_features.alarms,
+    Feature.AUTOMATIC: policy_features.automatic,
+    Feature.CONDITIONS: policy_features.conditions,
+    Feature.PRESCALE: policy_features.prescale,
 }

@@ -117,7 +117,7 @@ class ImageRules:
         image, name = view.image(instance), view.launched_by(instance)
         launched = self._images.of(name, since)
         group = view.groups.get(name)
-        if group is None or not image or len(launched) != 1 or image in launched:
+        if group is None or not image or len(launched) != 1 or launched & {image, ""}:
             return
         policy = policy_for(view.policies.policies, name, group.tags)
         taints = {taint["key"] for taint in node["spec"].get("taints") or ()}

@@ -40,6 +40,7 @@ from local.cluster.patches import PatchType
 from local.cluster.selectors import matcher
 from simulation.journal import Journal
 from simulation.node_instances import NodeInstances
+from simulation.old_cache import OldCache
 from simulation.parsed import Parsed
 from simulation.removed_objects import Deletion, Eviction, Removal
 from simulation.workload_calls import NAME, SimWorkloads, request_about
@@ -74,7 +75,8 @@ class SimKubernetes(SimWorkloads):
         self._budgets = Parsed(cluster, "poddisruptionbudgets", PodDisruptionBudget.from_json)
         self._pods = Parsed(cluster, "pods", Pod.from_json)
         self._read: dict[Listed, Parsed[Any]] = {}  # with the parser that was last asked for
-        self._sandbox = sandbox
+        self._sandbox, self.cache = sandbox, OldCache(cluster)
+        self.before_taint: Callable[[Node], None] = lambda _node: None  # what happens in the last moment
         self._instances = NodeInstances(cluster)
         self._daemon_sets: dict[str, KnownDaemonSets] = {}
         cluster.observe(self._pods.forget)
@@ -96,10 +98,11 @@ class SimKubernetes(SimWorkloads):
         raw = self._cluster.store.find("nodes", name)
         return None if raw is None else Node.from_json(raw)
 
-    def pods_on(self, node: str, *, cached: bool = False) -> Sequence[Pod]:  # noqa: ARG002
-        """Return the pods bound to a node, by namespace and name; its cache is never behind."""
+    def pods_on(self, node: str, *, cached: bool = False) -> Sequence[Pod]:
+        """Return the pods bound to a node, by namespace and name; a read of the cache may show the past."""
         self._disturb("list pods")
-        return self._pods.each(sorted(self._cluster.store.pods_on(node), key=path_name))
+        pods = self.cache.pods_on(node) if cached else self._cluster.store.pods_on(node)
+        return self._pods.each(sorted(pods, key=path_name))
 
     def pods(self) -> Sequence[Pod]:
         """Return all pods."""
@@ -178,6 +181,7 @@ class SimKubernetes(SimWorkloads):
 
     def taint(self, node: Node, taint: Taint, *, unschedulable: bool = True, exclude: bool = False) -> Node:
         """Taint, cordon, exclude; a repeat finds it done. Raises ObjectGoneError."""
+        self.before_taint(node)
         return self._patch_node(node, lambda current: tainted(current, taint, cordon=unschedulable, exclude=exclude))
 
     def untaint(self, node: Node, taint: Taint) -> Node:

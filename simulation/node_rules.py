@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from leeward.model import well_known
 from local.cluster.objects import Obj, annotations_of, name_of
 from local.cluster.store import Change, ChangeType
+from simulation.asked import Kind
 from simulation.convergence import is_tainted
 from simulation.drain_times import OUTLIVES, DrainTimes
 from simulation.drained import evictable, left_behind, untouched
@@ -39,7 +40,7 @@ class NodeRules:
         self._cordoned: set[str] = set()  # nodes whose cordon came with our taint
         self._theirs: set[str] = set()  # nodes that were cordoned before our taint came
         self._left: list[tuple[str, str]] = []  # (node, instance)
-        self._lifted: list[str] = []
+        self._lifted: list[tuple[str, str]] = []  # (node, instance)
         self._warned: dict[str, float] = {}  # instance -> when EC2 takes it; those that still run
         self._is_tainted: dict[str, bool] = {}  # by instance, of nodes that are there
         self._outrun: dict[str, float] = {}  # instance whose taint a write older than its claim removed -> when
@@ -74,12 +75,13 @@ class NodeRules:
     def cordons(self, view: WorldView) -> Iterator[str]:
         """Yield nodes that keep our cordon after our taint was removed, and are not drained alone."""
         left, self._left = self._left, []
+        left = [(node, instance) for node, instance in left if not self._lifted_by_operators(instance, view, 0.0)]
         yield from (node for node, instance in left if not self._times.keeps(instance, view))
 
-    def foreign_cordons(self, _: WorldView) -> Iterator[str]:
-        """Yield nodes whose cordon of others was removed."""
-        found, self._lifted = self._lifted, []
-        yield from found
+    def foreign_cordons(self, view: WorldView) -> Iterator[str]:
+        """Yield nodes whose cordon of others was removed, but not by operators."""
+        lifted, self._lifted = self._lifted, []
+        yield from (node for node, instance in lifted if not self._lifted_by_operators(instance, view, 0.0))
 
     def released(self, view: WorldView) -> Iterator[str]:
         """Yield instances ended with pods by our answer to the last hook, or by our TerminateInstance where no hook of
@@ -109,7 +111,8 @@ class NodeRules:
             stopped = view.rested_since(instance)
             outlived = stopped is not None and view.now - stopped < OUTLIVES  # the step that returned it to service
             takes = LONGEST_CALL if view.troubled(LONGEST_CALL) else WRITE_TAKES
-            if outlived or view.now - view.open_since[instance] < takes:
+            by_operator = self._lifted_by_operators(instance, view, 0.0)
+            if by_operator or outlived or view.now - view.open_since[instance] < takes:
                 self._outrun[instance] = view.now
             else:
                 yield f"{instance}, whose executions are in {', '.join(states) or 'no state'}"
@@ -165,7 +168,8 @@ class NodeRules:
             self._note_hold(instance, view)
             if view.running(instance):
                 self._note_evictable(instance, view)
-            if view.running(instance) and self._is_bare(instance, view.now):
+            lifted = self._lifted_by_operators(instance, view, TAINTED_AGAIN)
+            if view.running(instance) and self._is_bare(instance, view.now) and not lifted:
                 yield f"{instance} will be taken, and its node has carried no taint for {UNTAINTED:.0f} s"
             if view.now >= end or (not view.running(instance) and view.now >= end - RELEASED):
                 yield from self._judge(instance, end, view)
@@ -196,6 +200,11 @@ class NodeRules:
         now = evictable(instance, drain, view) if drain else set()
         known = self._free.get(instance, {})
         self._free[instance] = {pod: known.get(pod, view.now) for pod in now}
+
+    def _lifted_by_operators(self, instance: str, view: WorldView, within: float) -> bool:
+        """Return whether an operator has lifted taint or cordon of its node in the last seconds."""
+        requests = self._times.asked.of(instance)
+        return any(asked.kind is Kind.LIFTED and view.now - asked.at <= within for asked in requests)
 
     def _note_hold(self, instance: str, view: WorldView) -> None:
         if _held_by_us(instance, view):
@@ -228,7 +237,7 @@ class NodeRules:
             if name in self._cordoned and _unschedulable(new):
                 self._left.append((name, instance_behind(new)))
             if name in self._theirs and not _unschedulable(new):
-                self._lifted.append(name)
+                self._lifted.append((name, instance_behind(new)))
         if not _unschedulable(new):
             self._theirs.discard(name)
             self._cordoned.discard(name)

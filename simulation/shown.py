@@ -43,7 +43,7 @@ class Shown(ShownAws, ShownHooks):
     cluster: Cluster
     forced_upgrades: list[tuple[str, float]]
     started_manually: set[str]
-    _wanted: Mapping[str, int]
+    _wanted: dict[str, int]
 
     @property
     def now(self) -> float:
@@ -101,7 +101,7 @@ class Shown(ShownAws, ShownHooks):
         (`Rule.MANAGED`).
         """
         eks, groups = self.system.managed_updates.of_group, self.fleet.groups.items()
-        return {name: group.maximum if eks(name) else group.plan.maximum for name, group in groups}
+        return {name: group.maximum if eks(name) or group.deleted else group.plan.maximum for name, group in groups}
 
     @property
     def open_executions(self) -> Set[str]:
@@ -200,8 +200,8 @@ class Shown(ShownAws, ShownHooks):
         return self.kubernetes.evictions
 
     @property
-    def replicas(self) -> Mapping[str, int]:
-        """Wanted replicas of the fleet's Deployments."""
+    def replicas(self) -> dict[str, int]:
+        """Wanted replicas of the fleet's Deployments, which their owners change."""
         return self._wanted
 
     @property

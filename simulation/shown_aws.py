@@ -28,8 +28,14 @@ class ShownAws:
 
     @property
     def launched_images(self) -> Mapping[str, str]:
-        """Image of the version from which each group launches."""
-        return {name: group.template.image(group.version) for name, group in self.fleet.groups.items()}
+        """Image of the version from which each group launches, empty while that is deleted."""
+        groups = self.fleet.groups.items()
+        return {name: "" if g.template.lacks(g.version) else g.template.image(g.version) for name, g in groups}
+
+    @property
+    def deleted_versions(self) -> Mapping[str, Set[str]]:
+        """Versions by group."""
+        return {name: group.template.gone for name, group in self.fleet.groups.items()}
 
     @property
     def parameters(self) -> Mapping[str, str]:

@@ -38,11 +38,7 @@ from simulation.aws.templates import SimTemplates
 from simulation.aws.upgrade_books import UpgradeBooks
 from simulation.aws.upgrades import SimUpgrades
 from simulation.clusters import SimClusters
-from simulation.definitions import (
-    NODE_TERMINATION,
-    UPGRADES,
-    definitions,
-)
+from simulation.definitions import NODE_TERMINATION, UPGRADES, definitions
 from simulation.endings import Ending, ending_of
 from simulation.faults import FaultyPort, Injector
 from simulation.gated_ports import ports_of
@@ -96,7 +92,7 @@ class System:
         self.states = StepFunctions()
         self.machines = {name: self._machine(name, found, parts) for name, found in definitions().items()}
         self.machine = self.machines[NODE_TERMINATION]
-        self.pauses = SimPauses()
+        self.pauses = SimPauses(parts.injector.table_is_away)
         self.policy_store = SimPolicyStore()
         self.recovery, self.catalog = SimRecovery(), SimCatalog()
         clock = SimClock(parts.timeline, parts.invocations)
@@ -158,6 +154,7 @@ class System:
         self.ports = ports_of(self, self._injector, self._invocations, self._timeline, self._said)
         for queue, arn in ((self.queue, events.QUEUE_ARN), (self.state_changes, events.STATE_CHANGES_ARN)):
             queue.consumer = partial(self._interrupted, arn)
+            queue.is_away, queue.has_no_consumer = self._injector.queue_is_away, self._injector.lacks_concurrency
         self._timeline.after(0, lambda: self._run("sync", lambda: functions.sync(self.ports, self.each)), "sync")
         self._timeline.every(RECONCILE_EVERY, self._sweep, "reconciler")
         self._timeline.every(EXPIRE_EVERY, self._expire, "time to live")
@@ -219,6 +216,11 @@ class System:
         self.claims.expire(self._timeline.instant(), self._injector.expiry_lag)
 
     def _run(self, name: str, function: Callable[[], Any], then: Callable[[Ended], None] = lambda _: None) -> None:
+        if self._injector.lacks_concurrency():
+            if name == "upgrade":  # Lambda tries again; a schedule comes again anyway
+                self._timeline.after(60, partial(self._run, name, function, then), f"{name} throttled")
+            return
+
         def done(ended: Ended) -> None:
             self._note(name, ended)
             then(ended)
@@ -228,7 +230,7 @@ class System:
     def _invoke(self, function: str, payload: Mapping[str, Any], done: Callable[[Ended], None]) -> None:
         """Invoke the function; beyond its reserved concurrency Lambda refuses the call."""
         cap = self.concurrency.get(function)
-        if cap is not None and self._running[function] >= cap:
+        if self._injector.lacks_concurrency() or (cap is not None and self._running[function] >= cap):
             self.throttles[function] += 1
             refused = Ended(error="Lambda.TooManyRequestsException", cause="Rate Exceeded.")
             self._timeline.after(0, partial(done, refused), f"{function} throttled")
@@ -265,7 +267,8 @@ class System:
             self._said(f"{what}: {ended.result['next']}: {ended.result['why']}")
 
     def _pause(self, arguments: Mapping[str, Any]) -> str:
-        if self._injector.happens("AWS throttled", self._injector.faults.throttle_aws, "calls"):
+        throttled = self._injector.happens("AWS throttled", self._injector.faults.throttle_aws, "calls")
+        if throttled or self._injector.table_is_away():
             return "DynamoDb.ThrottlingException"
         values = arguments["ExpressionAttributeValues"]
         instance = arguments["Key"]["pk"]["S"].removeprefix("termination#")

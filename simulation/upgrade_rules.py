@@ -67,6 +67,8 @@ class Members:
             managed = view.groups[name].nodegroup is not None
             if record.resumable or record.control is ControlRequest.ABORT or wanted is None or managed:
                 continue
+            if wanted.version in view.deleted_versions.get(name, ()):
+                continue  # its owner has pointed the group at another one since
             for member in view.groups[name].instances:
                 known = member.template
                 if member.id in self._left_out.get(name, ()) or _out_of_service(member) or member.id in view.reused:

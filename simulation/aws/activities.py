@@ -13,6 +13,7 @@ KEPT = 1000  # activities of a group; AWS keeps six weeks
 HEALTH = "an instance was taken out of service in response to an EC2 health check indicating it has been terminated"
 UNHEALTHY = "an instance was taken out of service in response to a user health-check"
 REBALANCED = "an instance was taken out of service in response to an instance rebalance recommendation"
+REFRESHED = "an instance was taken out of service in response to an instance refresh"
 BALANCED = "instances were launched to balance instances with other zones, and an instance was taken out of service"
 STARTED = "an instance was started in response to a difference between desired and actual capacity"
 DIFFERENCE = "an instance was taken out of service in response to a difference between desired and actual capacity"

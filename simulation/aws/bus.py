@@ -32,6 +32,7 @@ TERMINATE_ACTION = "EC2 Instance-terminate Lifecycle Action"
 STATE_CHANGE = "EC2 Instance State-change Notification"
 LEAVING = {"stopping", "stopped", "shutting-down", "terminated"}
 ENDED_BADLY = {"FAILED", "TIMED_OUT", "ABORTED"}
+VERY_LATE = (3600.0, 3 * 3600.0)  # seconds
 USUALLY = 0.5  # seconds from source to queue
 
 
@@ -96,6 +97,8 @@ class Bus:
 
     def _delay(self) -> float:
         faults, random = self._injector.faults, self._injector.random
+        if self._injector.happens("event hours late", faults.very_late_event, "bus"):
+            return random("very late").uniform(*VERY_LATE)
         if self._injector.happens("event delayed", faults.delay_event, "bus"):
             return random("delay").uniform(10, 180)
         if self._injector.happens("event reordered", faults.reorder_event, "bus"):

@@ -81,6 +81,6 @@ class SimGroupChanges:
 
     def _there(self, group: str) -> SimGroup:
         found = self._fleet.groups.get(group)
-        if found is None:
+        if found is None or found.deleted:
             raise ObjectGoneError(f"no Auto Scaling group {group}")
         return found

@@ -153,6 +153,8 @@ class SimGroup:
     history: History = field(default_factory=History)
     book: Book = field(default_factory=Book)
     overrides: tuple[Override, ...] = ()  # of a mixed instances policy, each a type; members take them by turns
+    next_zone: str = ""  # in which it launches next, where it may choose; empty for the emptiest
+    deleted: bool = False  # the API does not know it any more
     _source: LaunchSource | None = None
 
     @property

@@ -56,6 +56,7 @@ class SimFleet:
         self._timeline, self._injector, self._random, self._to = timeline, injector, random, to
         self._waits = HookWaits(timeline, self.emit_id, to, self.answer)
         self.waiting, self.timed_out = self._waits.waiting, self._waits.timed_out
+        self.stop_waits = self._waits.stop
         self.notices, self.warm_pools = Notices(self, timeline, to), WarmPools(self, timeline, to)
         self.detachment = Detachment(self, timeline, to)
         self.reboots = Reboots(timeline, injector.random("reboots"), to)

@@ -68,11 +68,12 @@ class SimLaunchSources:
         self._fleet, self._readable = fleet, readable
 
     def settings(self, group: Group) -> LaunchSettings | None:
-        """Return the group's launch settings, None for a group that the fleet does not have."""
+        """Return the group's launch settings, None for a group or a version that was deleted, as of the adapter."""
         known = self._fleet.groups.get(group.name)
-        if known is None:
+        wanted = (group.launch.template or known.template.ref(known.version)).version if known else ""
+        if known is None or known.deleted or known.template.lacks(wanted):
             return None
-        version = known.template.number((group.launch.template or known.template.ref(known.version)).version)
+        version = known.template.number(wanted)
         return LaunchSettings(
             template=known.template.id,
             version=int(version),

@@ -82,7 +82,8 @@ class Notices:
         self._to.asked(Asked(at=self._timeline.now(), instance=member.id, kind=Kind.REBALANCE))
         self._fleet.emit(events.rebalance, member.id)
         group = self._fleet.groups[member.group]
-        if not group.plan.capacity_rebalance or "Launch" in group.suspended:
+        lacks = group.template.lacks(group.version) or "Launch" in group.suspended
+        if not group.plan.capacity_rebalance or lacks:
             return
         if not member.leaving and member.id not in group.replacing:
             group.replacing[member.id] = self._fleet.launch(group, member.zone).id
@@ -109,13 +110,27 @@ class Notices:
         listed = ScheduledEvent(id=key, instance=member.id, code="instance-retirement", starts=begins)
         self._maintained.setdefault(member.id, {})[key] = listed
 
+    def cancel_maintenance(self, member: SimInstance, key: str, *, heard: bool) -> None:
+        """Cancel maintenance: EC2 lists it as canceled, and AWS Health closes its event where that is `heard`."""
+        listed = self._maintained[member.id][key]
+        self._maintained[member.id][key] = replace(listed, description=f"{CANCELED} The instance is retired")
+        now, starts = self._timeline.instant(), listed.starts or self._timeline.instant()
+        asked = Asked(at=now.timestamp(), instance=member.id, kind=Kind.MAINTENANCE, key=key, called_off=True)
+        self._to.asked(asked)
+        if heard:
+            event = events.maintenance(self._fleet.emit_id(), member.id, now, starts)
+            event["detail"] |= {"eventArn": key, "statusCode": "closed"}
+            self._to.emit(event)
+
     def listed(self) -> dict[str, tuple[ScheduledEvent, ...]]:
         """Return EC2's scheduled events by instance. Maintenance whose date has passed is completed."""
         now = self._timeline.instant()
         found = {name: [event] for name, event in self.scheduled.items()}
         for name, events_of in self._maintained.items():
             found.setdefault(name, []).extend(
-                event if event.starts and event.starts > now else replace(event, description=COMPLETED)
+                event
+                if event.canceled or (event.starts and event.starts > now)
+                else replace(event, description=COMPLETED)
                 for event in events_of.values()
             )
         return {name: tuple(events_of) for name, events_of in found.items()}

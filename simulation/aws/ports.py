@@ -80,12 +80,13 @@ class SimGroups:
     def describe(self, names: Iterable[str]) -> Mapping[str, Group]:
         """Return the groups that exist."""
         groups = self._fleet.groups
-        return {name: groups[name].described() for name in names if name in groups}
+        return {name: groups[name].described() for name in names if name in groups and not groups[name].deleted}
 
     def of_clusters(self, clusters: Iterable[str]) -> Sequence[Group]:
         """Return the groups that carry the tags of these clusters."""
         wanted = tuple(clusters)
-        return tuple(g.described() for g in self._fleet.groups.values() if cluster_of(g.tags, wanted))
+        groups = (group for group in self._fleet.groups.values() if not group.deleted)
+        return tuple(group.described() for group in groups if cluster_of(group.tags, wanted))
 
     def lifecycle_of(self, instance: str) -> tuple[str, str] | None:
         """Return (group, state), None where no group holds the instance."""
@@ -99,13 +100,14 @@ class SimGroups:
 
     def put_hook(self, hook: LifecycleHook, *, default_result: HookResult) -> None:
         """Put a hook, overwriting the one of that name."""
+        self._there(hook.group)
         self.put.add((hook.group, hook.name))
         self.hooks_put.append((hook.group, hook.name))
         self._fleet.groups[hook.group].hooks[hook.name] = (hook, default_result)
 
     def delete_hook(self, *, group: str, hook: str) -> None:
         """Delete a hook. Instances that it holds proceed, except launches, which are abandoned."""
-        known = self._fleet.groups[group].hooks.get(hook)
+        known = self._there(group).hooks.get(hook)
         if known is None:
             return
         result = HookResult.ABANDON if known[0].transition == LAUNCHING else HookResult.CONTINUE
@@ -137,9 +139,10 @@ class SimGroups:
             asked, answer = self._by_token[token]
             return answer if asked == count else Replacement(reason=f"IdempotentParameterMismatch: {asked} before")
         target = self._fleet.groups.get(group)
-        if target is None:
+        if target is None or target.deleted:
             return Replacement(reason=f"ValidationError: no group {group}", refused=True)
-        unserved = getattr(target.plan, "refuses", "")
+        gone = f"InvalidLaunchTemplateId.NotFound: {target.template.id}"
+        unserved = gone if target.template.lacks(target.version) else getattr(target.plan, "refuses", "")
         if unserved:
             return Replacement(reason=unserved, refused=True)
         zone = next((zone for zone in target.plan.zones if subnet_of(zone) == subnet), None)
@@ -186,6 +189,12 @@ class SimGroups:
         self.asked_for.add(instance)
         self._fleet.terminate(member, decrement=decrement, by_us=True)
         return True
+
+    def _there(self, group: str) -> SimGroup:
+        there = self._fleet.groups.get(group)
+        if there is None or there.deleted:
+            raise InvalidInputError(f"ValidationError: AutoScalingGroup name not found: {group}")
+        return there
 
     def activities(self, group: str, since: datetime) -> Sequence[ScalingActivity]:
         """Return the group's activities since then, newest first."""

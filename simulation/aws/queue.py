@@ -17,6 +17,7 @@ FUNCTION_TIMEOUT = 30.0
 VISIBILITY = 2 * FUNCTION_TIMEOUT
 AT_ONCE = 10  # batches: MaximumConcurrency of the event source, as infra sets it
 STATE_CHANGES_AT_ONCE = 2
+AGAIN = 5.0  # seconds between two polls of a queue that is away
 READ_AT_ONCE = 5  # batches that Lambda reads when messages become available ("Using Lambda with Amazon SQS")
 
 
@@ -67,6 +68,8 @@ class Queue:
         self.acknowledged: Journal[tuple[str, str]] = (
             beside.acknowledged if beside else Journal[tuple[str, str]]()
         )  # (message id, body)
+        self.is_away: Callable[[], bool] = lambda: False  # delivers nothing
+        self.has_no_consumer: Callable[[], bool] = lambda: False  # Lambda starts none
         self.handled = 0
         self._numbers = 0
         self._busy = 0
@@ -101,6 +104,9 @@ class Queue:
 
     def _deliver(self) -> None:
         now = self._timeline.now()
+        if self.is_away():
+            self._look(now + AGAIN)
+            return
         self._redrive(now)
         ready = [message for message in self.messages.values() if message.visible <= now][: READ_AT_ONCE * BATCH]
         for first in range(0, len(ready), BATCH):
@@ -110,11 +116,13 @@ class Queue:
             self._look(max(now + WINDOW, min(message.visible for message in self.messages.values())))
 
     def _hand_over(self, batch: Sequence[Queued], now: float) -> None:
-        self._busy += 1
         for message in batch:
             message.receives += 1
             message.receipt = f"{message.id}/{message.receives}"
             message.visible = now + VISIBILITY
+        if self.has_no_consumer():
+            return
+        self._busy += 1
         self._invocations.start(
             lambda: self.consumer(batch),
             lambda ended: self._ended(batch, ended),

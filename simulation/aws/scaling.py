@@ -60,10 +60,10 @@ class Scaling:
 
     def balance(self, group: SimGroup) -> None:
         """Run AZRebalance: where zones differ by two or more, launch in the emptiest, terminate one in the fullest."""
-        if not group.suspended.isdisjoint(BALANCING):
+        if not group.suspended.isdisjoint(BALANCING) or group.template.lacks(group.version):
             return
         counts = _by_zone(group)
-        full, empty = max(counts, key=lambda z: counts[z]), min(counts, key=lambda z: counts[z])
+        full, empty = max(counts, key=lambda z: counts[z]), min(group.plan.zones, key=lambda z: counts[z])
         if counts[full] - counts[empty] >= 2 and not self._injector.no_capacity(empty):
             oldest = next((m for m in group.staying if m.zone == full and not m.protected), None)
             if oldest is None:
@@ -88,8 +88,10 @@ class Scaling:
             if self._pools.start(group) is not None:
                 continue
             counts = _by_zone(group)
-            zones = sorted(group.plan.zones, key=lambda zone: counts[zone])
-            zone = next((zone for zone in zones if not self._injector.no_capacity(zone)), None)
+            zones = sorted(group.plan.zones, key=lambda zone: (zone != group.next_zone, counts[zone]))
+            can_launch = not group.template.lacks(group.version)
+            zone = next((zone for zone in zones if can_launch and not self._injector.no_capacity(zone)), None)
+            group.next_zone = ""
             if zone is None:
                 self._timeline.after(NO_CAPACITY_RETRY, lambda: self.look_soon(group), "no capacity")
                 return
@@ -115,5 +117,5 @@ class Scaling:
 def _by_zone(group: SimGroup) -> dict[str, int]:
     counts = dict.fromkeys(group.plan.zones, 0)
     for member in group.staying:
-        counts[member.zone] += 1
+        counts[member.zone] = counts.get(member.zone, 0) + 1  # also in a zone that the owner has removed
     return counts

@@ -26,6 +26,7 @@ class SimTemplate:
     bad: set[str] = field(default_factory=set)
     by_token: dict[str, str] = field(default_factory=dict)  # client token -> version
     parameters: dict[str, str] = field(default_factory=dict)
+    gone: set[str] = field(default_factory=set)  # versions that were deleted, with the first the whole template
 
     def ref(self, version: str = "1") -> LaunchTemplateRef:
         """Return a reference to one of its versions."""
@@ -33,10 +34,14 @@ class SimTemplate:
 
     def number(self, version: str) -> str:
         """Resolve `$Latest` and `$Default` to a number. Raises ObjectGoneError for a version that does not exist."""
-        found = str(len(self.images)) if version == LATEST else "1" if version == DEFAULT else version
-        if not (found.isdigit() and 1 <= int(found) <= len(self.images)):
+        number = self._number(version)
+        if self.lacks(number):
             raise ObjectGoneError(f"InvalidLaunchTemplateId.VersionNotFound: {self.id} version {version}")
-        return found
+        return number
+
+    def lacks(self, version: str) -> bool:
+        """Return whether the version, or the template with it, was deleted."""
+        return version in self.gone or "1" in self.gone
 
     def image(self, version: str) -> str:
         """Return the image that an instance launched now would have. Raises ObjectGoneError."""
@@ -45,7 +50,13 @@ class SimTemplate:
 
     def written(self, version: str) -> str:
         """Return the image as the version names it. Raises ObjectGoneError."""
-        return self.images[int(self.number(version)) - 1]
+        return self.images[int(self._number(version)) - 1]
+
+    def _number(self, version: str) -> str:
+        number = str(len(self.images)) if version == LATEST else "1" if version == DEFAULT else version
+        if not (number.isdigit() and 1 <= int(number) <= len(self.images)):
+            raise ObjectGoneError(f"InvalidLaunchTemplateId.VersionNotFound: {self.id} version {version}")
+        return number
 
     def add(self, image: str, token: str = "") -> str:
         """Run CreateLaunchTemplateVersion and return its number; the same token gives the same one."""
@@ -122,6 +133,6 @@ class SimTemplates:
 
     def _known(self, template: LaunchTemplateRef) -> SimTemplate:
         found = self._by_name.get(template.id or template.name)
-        if found is None:
+        if found is None or "1" in found.gone:
             raise ObjectGoneError(f"InvalidLaunchTemplateId.NotFound: {template.label}")
         return found

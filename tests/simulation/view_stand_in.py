@@ -88,6 +88,7 @@ class World:
     forced_ones: set = field(default_factory=set)
     images: dict = field(default_factory=dict)
     launched_images: dict = field(default_factory=dict)
+    deleted_versions: dict = field(default_factory=dict)
     parameters: dict = field(default_factory=dict)
     readable: bool = True
     decided: list = field(default_factory=list)
