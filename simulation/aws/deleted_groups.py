@@ -24,3 +24,4 @@ def delete_group(fleet: SimFleet, group: SimGroup) -> None:
     group.hooks.clear()
     group.replacing.clear()
     group.postponed.clear()
+    group.suspended.clear()

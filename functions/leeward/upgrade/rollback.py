@@ -16,7 +16,7 @@ from leeward.upgrade.completion import PAUSE, adopt_raised, request_offsets, wai
 from leeward.upgrade.cordoning import uncordon
 from leeward.upgrade.eviction_failures import describe_blocked
 from leeward.upgrade.lease import read, written
-from leeward.upgrade.observation import Observation, measured, observe, with_owners_maximum
+from leeward.upgrade.observation import Observation, described, measured, observe, with_owners_maximum
 from leeward.upgrade.record import ControlRequest, UpgradeRecord
 from leeward.upgrade.run import Next, Run
 from leeward.upgrade.surge.orders import launch_ordered
@@ -106,7 +106,7 @@ def start_rollback(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
         return replace(run, next=Next.POINT, why="the rollback has begun")
     target = record.previous
     record = concluded(record, ports.claims)  # read before the group: its size includes every offset that is found
-    group = ports.groups.describe([record.group])[record.group]
+    group = described(record.group, ports.groups)
     turned = replace(
         record,
         target=target,

@@ -21,6 +21,7 @@ from leeward.ports.autoscaling import Groups
 from leeward.ports.compute import Instances, LaunchSources, Templates
 from leeward.ports.kubernetes import Clusters
 from leeward.upgrade.members import Target
+from leeward.upgrade.observation import described
 from leeward.upgrade.record import UpgradeRecord
 
 IMAGES = "/aws/service/eks/optimized-ami/{version}/amazon-linux-2023/{arch}/standard/recommended/image_id"
@@ -168,7 +169,7 @@ def _image(record: UpgradeRecord, ports: Ports) -> str:
 
 def _architecture(record: UpgradeRecord, clusters: Clusters, groups: Groups) -> str:
     """Return the architecture of the group's nodes, where they have one. Raises InvalidInputError for more than one."""
-    group = groups.describe([record.group])[record.group]
+    group = described(record.group, groups)
     members = {member.id for member in group.instances}
     nodes = clusters.kubernetes(record.cluster).nodes()
     architectures = {node.labels.get(ARCH_LABEL, "amd64") for node in nodes if node.instance_id in members}

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from leeward.errors import AwsUnavailableError
+from leeward.errors import AwsUnavailableError, LeewardError
 from leeward.model import well_known
 from leeward.model.group import ScalingActivity
 from leeward.model.launch import LaunchSource
@@ -261,6 +261,19 @@ def test_a_rollback_gives_its_new_nodes_the_time_of_a_start():
     system.clock.advance(seconds=3600)
     step(system, "start-rollback")
     assert record(system).phase_since == system.clock.now()
+
+
+@pytest.mark.parametrize("name", sorted(STEPS.keys() - {"take-lease"}))
+@pytest.mark.parametrize("control", [ControlRequest.RUN, ControlRequest.ROLLBACK, ControlRequest.ABORT])
+def test_each_step_about_a_group_that_was_deleted_ends_with_a_result_or_names_the_group(name, control):
+    system = rolling(control=control, refusal="mixed instances")
+    del system.groups.by_name[GROUP]
+    said = [GROUP]
+    try:
+        step(system, name)
+    except LeewardError as error:  # any other error is a defect
+        said = [str(error)]
+    assert all(GROUP in words for words in said)
 
 
 def test_an_upgrade_that_ends_well_starts_the_group_that_follows_and_a_failed_one_keeps_it():

@@ -122,7 +122,7 @@ def raise_desired_size(record: UpgradeRecord, observation: Observation, ports: P
         return record  # the group would choose the zone by itself
     if not record.wanted:
         missing = max(min(record.surge, len(observation.preflight.old)) - len(record.ahead), 0)
-        group = ports.groups.describe([record.group])[record.group]
+        group = described(record.group, ports.groups)
         wanted = group.desired + missing
         raises_maximum = record.raised_maximum or wanted > group.maximum
         maximum = max(record.raised_to, wanted) if raises_maximum else record.raised_to
