@@ -101,4 +101,16 @@ OF_CALLS = (
         ),
         tests=("tests/unit/termination/test_retries.py",),
     ),
+    Planted(
+        name="a rollback takes it for granted that its group exists",
+        story="takes the group out of what DescribeAutoScalingGroups has answered",
+        edits=(
+            edit(
+                "leeward.upgrade.rollback.start_rollback",
+                "described(record.group, ports.groups)",
+                "ports.groups.describe([record.group])[record.group]",
+            ),
+        ),
+        tests=("tests/unit/upgrade/test_completion.py",),
+    ),
 )
