@@ -146,6 +146,10 @@ class Injector:
         """Return whether Lambda refuses a call."""
         return self._is_away("no concurrency", self.concurrency_away_until)
 
+    def now(self) -> float:
+        """Return the time of the world, in seconds."""
+        return self._timeline.now()
+
     def pass_time(self, seconds: float) -> None:
         """Let time pass while other invocations run."""
         if seconds > 0:

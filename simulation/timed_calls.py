@@ -1,11 +1,12 @@
 """Calls to a simulated API server that take time, and end when the real client gives up or the budget is spent."""
 
+from collections.abc import Callable
 from typing import Any
 
 from leeward.adapters.kubernetes.api import EVENT_SECONDS, EVICTION_SECONDS
 from leeward.adapters.kubernetes.client import LIST_SECONDS
-from leeward.errors import ClusterUnreachableError
-from leeward.ports.kubernetes import Kubernetes
+from leeward.errors import ClusterUnreachableError, LeewardError
+from leeward.ports.kubernetes import EvictionRefusedError, Kubernetes
 from leeward.time_budget import TimeBudget
 from simulation.faults import Injector
 
@@ -22,6 +23,27 @@ class TimedKubernetes:
 
     def __init__(self, api: Kubernetes, gate: Injector, budget: TimeBudget | None) -> None:
         self._api, self._gate, self._budget = api, gate, budget
+        self._passes = gate.pass_time  # or notes it, for work that is done beside other calls
+
+    def beside(self, work: Callable[[], None]) -> Callable[[float], bool]:
+        """Do the work at once; its answer comes after the time that its calls take."""
+        began, taken, failures = self._gate.now(), [0.0], list[Exception]()
+        passes, self._passes = self._passes, taken.append
+        try:
+            work()
+        except (LeewardError, EvictionRefusedError) as error:
+            failures.append(error)
+        finally:
+            self._passes = passes
+
+        def ended(seconds: float) -> bool:
+            left = max(began + sum(taken) - self._gate.now(), 0.0)
+            self._passes(min(left, seconds))
+            if failures and left <= seconds:
+                raise failures[0]
+            return left <= seconds
+
+        return ended
 
     def __getattr__(self, method: str) -> Any:
         call = getattr(self._api, method)
@@ -33,9 +55,9 @@ class TimedKubernetes:
                 return _given_up(method, "no time is left for it")
             needed = self._gate.answers_after(method)
             if needed <= left:
-                self._gate.pass_time(needed)
+                self._passes(needed)
                 return call(*args, **named)
-            self._gate.pass_time(left)
+            self._passes(left)
             if self._gate.late_write(method):
                 call(*args, **named)
             return _given_up(method, f"no answer within {left:.1f} s")

@@ -66,6 +66,17 @@ class SimWorkloads:
             raise as_error(answer, request, NAME)
         return answer is None
 
+    def beside(self, work: Callable[[], None]) -> Callable[[float], bool]:
+        """Do the work when it is waited for first: it takes no time here."""
+        left = [work]
+
+        def ended(_seconds: float) -> bool:
+            while left:
+                left.pop()()
+            return True
+
+        return ended
+
     def annotate_pods(self, pods: Sequence[Pod], annotations: Mapping[str, str | None]) -> Callable[[], None]:
         """Return a function that patches the pods: an API server may serve such a request last of all."""
 

@@ -16,6 +16,7 @@ from leeward.time_budget import TimeBudget
 from tests.adapters.conftest import OpenKubeConfig
 from tests.adapters.hanging_server import HangingServer, after, byte_by_byte, never, writes_hang
 from tests.adapters.kubernetes_objects import listed, raw_node
+from tests.state_machines.test_walks import a_pod
 
 BUDGET = 0.6
 TAINT = Taint(key="leeward.dev/disrupted", effect="NoSchedule")
@@ -78,6 +79,17 @@ def test_two_views_of_one_client_share_its_connections(api):
     kubernetes.nodes()
     kubernetes.within(TimeBudget.of(SystemClock(), 10)).nodes()
     assert len(server._open) == 1
+
+
+def test_an_eviction_without_an_answer_names_admission_and_runs_beside_other_calls(api):
+    kubernetes, _ = api(writes_hang(listed(raw_node("node-a"))))
+    said = r"did not answer within 1 s: an admission webhook on pods/eviction may be slow$"
+    with no_longer_than(2 * BUDGET):
+        ended = kubernetes.beside(lambda: kubernetes.evict(a_pod()))
+        assert [node.name for node in kubernetes.nodes()] == ["node-a"]
+        assert not ended(0)
+        with pytest.raises(ClusterUnreachableError, match=said):
+            ended(2 * BUDGET)
 
 
 class SlowSocket(socket.socket):

@@ -171,6 +171,31 @@ class FakeKubernetes(FakeNodes):
             self._delete(now, now.grace_seconds if grace_seconds is None else grace_seconds)
             self.done.append(f"delete {pod.key}")
 
+    def beside(self, work: Callable[[], None]) -> Callable[[float], bool]:
+        """The effect comes at once; the answer after the time that the calls in it take."""
+        began, take_time = self.clock.now(), self.take_time
+        taken, failure = [0.0], None
+        self.take_time = taken.append
+        try:
+            work()
+        except Exception as error:  # noqa: BLE001  (it is raised where the work is waited for)
+            failure = error
+        finally:
+            self.take_time = take_time
+        ends = began + timedelta(seconds=sum(taken))
+
+        def ended(seconds: float) -> bool:
+            left = (ends - self.clock.now()).total_seconds()
+            if left > 0:
+                self.take_time(min(left, seconds))
+            if left > seconds:
+                return False
+            if failure is not None:
+                raise failure
+            return True
+
+        return ended
+
     def annotate_pods(self, pods: Sequence[Pod], annotations: Mapping[str, str | None]) -> Callable[[], None]:
         """Written when they are waited for, on pods of the same uid; lost where the API is away."""
 

@@ -114,3 +114,8 @@ class BlockedLine:
             why=of_a_pod[2] if of_a_pod else line,
             until=parse_instant(said[1]) if said else None,
         )
+
+
+def unanswered(seconds: float, hint: str = "") -> str:
+    """Return the sentence about a request without an answer; `hint`: its likely cause."""
+    return f"the API server did not answer within {seconds:.0f} s{f': {hint}' if hint else ''}"

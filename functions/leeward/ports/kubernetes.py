@@ -213,6 +213,12 @@ class Kubernetes(Workloads, Protocol):
         """
         ...
 
+    def beside(self, work: Callable[[], None]) -> Callable[[float], bool]:
+        """Begin work that calls this API, beside other calls; return a function that waits for at most so many seconds
+        and tells whether the work has ended. The function raises the error of the work.
+        """
+        ...
+
     def annotate_pods(self, pods: Sequence[Pod], annotations: Mapping[str, str | None]) -> Callable[[], None]:
         """Begin to overwrite these annotations of the pods, None: remove that one; return a function that waits until
         all are written. Neither delays the caller by more than two seconds or raises: a pod that cannot be written

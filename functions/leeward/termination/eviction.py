@@ -29,11 +29,13 @@ from leeward.termination.drain_plan import DrainPlan, Eviction, PodRemoval, plan
 from leeward.termination.instance_state import InstanceState
 from leeward.termination.pod_notice import PodNotices
 from leeward.termination.progress import Progress
+from leeward.termination.removals import LONGEST, PROMPT_SECONDS, QUICK_SECONDS, Removal, Removals
 from leeward.termination.replica_surge import ReplicaSurge
 from leeward.termination.retries import Retries
 
 WORK = timedelta(seconds=10)
-LONGEST_TURN = timedelta(seconds=20)  # the function ends after 55, and a request may take 12
+LONGEST_TURN = timedelta(seconds=20)
+LATEST = timedelta(seconds=30)  # after the begin of a step no pod is asked about: the function ends after 55
 LOOK_AGAIN = (1.0, 2.0, 4.0)  # seconds between two reads, since the last eviction; later pauses repeat the last
 BLOCKED_PACE = 1  # index of the longest of them if a pod is blocked
 PROMPT = timedelta(seconds=10)  # before the instance is released each second counts
@@ -52,10 +54,11 @@ def work(
     """
     step = _Step(node, situation, started, kubernetes, ports)
     release = deadlines.release_at(situation.record, step.began)
-    stop = min(step.began + WORK, release or step.began + WORK)
     there: set[str] | None = None
     quiet, cached = 0, False  # quiet: reads since the last eviction
     while True:
+        asked = step.progress.evicted
+        step.collect()
         plan = step.look(cached=cached)
         if plan.drained and cached:
             plan = step.look()
@@ -71,12 +74,12 @@ def work(
             step.progress.blocked_by.clear()
             return plan, step.progress
         notices.write(plan, ports.clock.now())
-        asked = step.progress.evicted
         step.take_turn(plan)
         quiet = 0 if step.progress.evicted > asked else quiet + 1
         now = ports.clock.now()
-        pause = step.pause(plan, quiet, now, release)
+        pause, stop = step.pause(plan, quiet, now, release), step.stop(release)
         if now + timedelta(seconds=pause) >= stop or step.nothing_soon(plan, now):
+            step.collect(last=True)
             return plan, step.progress
         ports.clock.sleep(pause)
         cached = any(one.pod.deletion is None or one.pod.deletion > ports.clock.now() for one in plan.evict)
@@ -89,6 +92,7 @@ def turn(
     step = _Step(node, situation, started, kubernetes, ports)
     plan = step.look()
     step.take_turn(plan)
+    step.collect(last=True)
     return plan, step.progress
 
 
@@ -110,6 +114,7 @@ class _Step:
         self.progress = Progress()
         self._surging = ReplicaSurge(situation, started, kubernetes, ports, self.progress.healthy)
         self._retries = Retries.after(situation.record.blocked_by)
+        self._removals = Removals(kubernetes)
         self._budgets: dict[str, tuple[datetime, tuple[PodDisruptionBudget, ...]]] = {}  # by namespace
         self._pods: Sequence[Pod] = ()  # of the last look
         self._daemon_sets, self._asked_about = frozenset[str](), frozenset[str]()
@@ -192,23 +197,58 @@ class _Step:
         release = deadlines.release_at(self._situation.record, began)
         progress.blocked_by = {refused.pod.key: (refused.reason,) for refused in plan.refuse}
         progress.not_asked = 0
-        over = began + LONGEST_TURN
+        over = min(began + LONGEST_TURN, self.began + LATEST)
         if release is not None and began < release:
             over = min(over, release)
-        for eviction in self._retries.in_order(plan.turn):
+        for eviction in self._retries.in_order(plan.turn, self._removals.waits_in):
             now = self._clock.now()
             if eviction.pod.deletion is not None and not _ends_too_late(eviction, now):
                 progress.moved |= now <= eviction.pod.deletion
+            elif self._is_under_way(eviction, now):
+                continue
             elif now >= over:
                 progress.not_asked += 1
             else:
                 self._ask(eviction, now, release)
+        self._note_unanswered(PROMPT_SECONDS)
+
+    def collect(self, *, last: bool = False) -> None:
+        """Note the answers that have come. `last`: also those that come before the instance is released, and name the
+        pods without an answer: the next step asks about them again.
+        """
+        release = deadlines.release_at(self._situation.record, self.began)
+        end = self.began + LONGEST
+        until = min(end, release) if release is not None and self.began < release else end
+        for removal in self._removals.under_way():
+            left = (until - self._clock.now()).total_seconds() if last else 0.0
+            self._await(removal, max(left, 0.0), release)
+        if last:
+            self._note_unanswered(0.0)
+
+    def stop(self, release: datetime | None) -> datetime:
+        """Return when the step ends: later where a request has no answer yet, so that it is not cut off."""
+        end = self.began + (LONGEST if self._removals else WORK)
+        return min(end, release) if release is not None else end
+
+    def _is_under_way(self, eviction: Eviction, now: datetime) -> bool:
+        """Return whether the pod's removal was requested and is not answered yet. A deletion does not wait for that."""
+        removal = self._removals.of(eviction.pod)
+        return removal is not None and (removal.deletes or not self._removal(eviction, now).deletes)
+
+    def _note_unanswered(self, seconds: float) -> None:
+        """Name the pods whose requests have no answer for so long."""
+        now = self._clock.now()
+        for removal in self._removals.under_way():
+            if now >= removal.began + timedelta(seconds=seconds):
+                self.progress.blocked_by[removal.eviction.pod.key] = (removal.why(now),)
 
     def nothing_soon(self, plan: DrainPlan, now: datetime) -> bool:
         """Return whether every pod still there is blocked, or slow: evicted a while ago, with its grace not over before
         this step. Waiting inside the step would only burn time (a pod that stops quickly does so within the step that
         evicted it).
         """
+        if self._removals:
+            return False
         blocked = self.progress.blocked_by
         return all(
             (eviction.pod.key in blocked and self._retries.worn_out(eviction)) or self._is_slow(eviction, now)
@@ -228,16 +268,32 @@ class _Step:
         return (requested < self.began - CLOCK or requested <= now - WORK) and ends >= now + SOON
 
     def _ask(self, eviction: Eviction, now: datetime, release: datetime | None) -> None:
+        """Begin the pod's removal and wait shortly for the answer; one that takes longer is waited for beside the next
+        pods.
+        """
         waits = self._waits(eviction, now, release)
         if waits:
             self.progress.blocked_by[eviction.pod.key] = waits
             return
+        removal = self._removal(eviction, now)
+        if self._removals.full(slow=removal.slow):
+            self.progress.not_asked += 1
+            return
+        self._removals.send(removal)
+        self._await(removal, QUICK_SECONDS if removal.slow else PROMPT_SECONDS, release)
+
+    def _await(self, removal: Removal, seconds: float, release: datetime | None) -> None:
+        """Wait so long for the answer, at most until the release, and note it."""
+        now = self._clock.now()
+        if release is not None and now < release:
+            seconds = min(seconds, (release - now).total_seconds())
         try:
-            self._send_away(eviction, now)
+            if self._removals.ended(removal, seconds):
+                self._removed(removal)
         except EvictionRefusedError as refusal:
-            self._note(eviction, refusal, release)
+            self._note(removal.eviction, refusal, release)
         except (ClusterUnreachableError, ThrottledError) as error:  # the next list shows whether it answers at all
-            self._note(eviction, EvictionRefusedError(_unanswered(error)), release)
+            self._note(removal.eviction, EvictionRefusedError(_unanswered(error)), release)
 
     def _waits(self, eviction: Eviction, now: datetime, release: datetime | None) -> tuple[str, ...]:
         """Return the conditions of the pod's eviction: a pause after a failure, a budget, a second replica."""
@@ -260,28 +316,23 @@ class _Step:
         record, policy = self._situation.record, self._situation.policy.drain
         return policy.force and deadlines.out_of_time(record, policy, self._started, now) is not None
 
-    def _send_away(self, eviction: Eviction, now: datetime) -> None:
+    def _removal(self, eviction: Eviction, now: datetime) -> Removal:
         """Evict the pod as long as that works; with force, delete a pod that was blocked before without another try."""
-        pod, grace, forced = eviction.pod, eviction.grace_seconds, self._forces(now)
-        known = any(line.startswith(f"{pod.key}: ") for line in self._situation.record.blocked_by)
-        if eviction.removal is PodRemoval.DELETE or (forced and known):
-            self._delete(pod, grace)
-        else:
-            try:
-                self._kubernetes.evict(pod, grace)
-            except (EvictionRefusedError, ClusterUnreachableError, ThrottledError):
-                if not forced:
-                    raise
-                self._delete(pod, grace)
+        forced = self._forces(now)
+        known = any(line.startswith(f"{eviction.pod.key}: ") for line in self._situation.record.blocked_by)
+        deletes = eviction.removal is PodRemoval.DELETE or (forced and known)
+        slow = self._retries.has_failed(eviction) or self._removals.waits_in(eviction.pod.namespace)
+        return Removal(eviction=eviction, began=now, deletes=deletes, forces=forced, slow=slow)
+
+    def _removed(self, removal: Removal) -> None:
+        """Count the pod as evicted."""
+        pod = removal.eviction.pod
         self.progress.moved = True
         if pod.deletion is None:
             self.progress.evicted += 1
-        self._retries.allowed(eviction)
+            self.progress.deleted += removal.deleted
+        self._retries.allowed(removal.eviction)
         self._surging.pod_evicted(pod)
-
-    def _delete(self, pod: Pod, grace: int | None) -> None:
-        self._kubernetes.delete_pod(pod, grace)
-        self.progress.deleted += pod.deletion is None
 
     def _note(self, eviction: Eviction, refusal: EvictionRefusedError, release: datetime | None) -> None:
         """Note the refusal of the pod's eviction; a budget is asked about no other pod until its pause is over."""

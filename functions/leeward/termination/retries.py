@@ -3,7 +3,7 @@ to the end of their wave and are retried after a growing pause, so that no other
 PodDisruptionBudget that refuses one of its pods is asked again after a growing pause as well, for one pod of all that
 it selects. Calls no API."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -45,15 +45,16 @@ class Retries:
         lines = [BlockedLine.read(line) for line in blocked_by]
         return cls({line.pod: line.why for line in lines if line.pod and line.obstacle})
 
-    def in_order(self, turn: Sequence[Eviction]) -> Iterator[Eviction]:
+    def in_order(self, turn: Sequence[Eviction], waits_in: Callable[[str], bool]) -> Iterator[Eviction]:
         """Yield the turn in the order of its waves. Within a wave pods of namespaces without a failure come first and
         pods that failed themselves last: webhooks and policies usually select by namespace. A failure during the turn
-        counts at once.
+        counts at once, and so does a request without an answer: `waits_in` a namespace.
         """
         left = list(turn)
         while left:
             failed = {eviction.pod.key for eviction in turn if self.has_failed(eviction)}
             spaces = {key.partition("/")[0] for key in failed}
+            spaces |= {eviction.pod.namespace for eviction in left if waits_in(eviction.pod.namespace)}
             left.sort(key=lambda one: (one.wave, one.pod.key in failed, one.pod.namespace in spaces))
             yield left.pop(0)
 

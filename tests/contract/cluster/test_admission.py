@@ -3,6 +3,7 @@
 import json
 import socket
 import threading
+import time
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -188,14 +189,17 @@ def test_admission_never_judges_the_objects_that_define_it(world, planted):
 
 
 @contextmanager
-def a_backend(response):
-    """A webhook on loopback that answers each AdmissionReview with this response; yields its URL and what it saw."""
+def a_backend(response, *, seconds=0.0):
+    """A webhook on loopback that answers each AdmissionReview with this response, after so many seconds; yields its URL
+    and what it saw.
+    """
     seen = []
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self):
             review = json.loads(self.rfile.read(int(self.headers["content-length"])))
             seen.append(review["request"])
+            time.sleep(seconds)
             answer = {**review, "request": None, "response": {**response, "uid": review["request"]["uid"]}}
             body = json.dumps(answer).encode()
             self.send_response(200)
@@ -229,6 +233,25 @@ def test_a_webhook_with_a_url_is_asked_once_and_its_denial_carries_its_words(emu
     assert (request["operation"], request["subResource"], request["name"]) == ("CREATE", "eviction", name)
     assert request["object"]["kind"] == "Eviction"
     assert request["kind"] == {"group": "policy", "version": "v1", "kind": "Eviction"}
+
+
+@pytest.mark.parametrize("seconds", [1, pytest.param(15, marks=pytest.mark.long)])
+def test_a_webhook_that_takes_long_allows_the_eviction_beside_others(emulated, seconds):
+    world = emulated
+    for app in ("web", "guarded"):
+        a_deployment(world, app)
+    pods = {pod.name.partition("-")[0]: pod for pod in world.api.pods() if pod.namespace == world.namespace}
+    with a_backend({"allowed": True}, seconds=seconds) as (url, seen):
+        guard = a_webhook(world, clientConfig={"url": url}, timeoutSeconds=30)
+        named = [{"name": "guarded", "expression": "request.name.startsWith('guarded')"}]
+        guard["webhooks"][0]["matchConditions"] = named
+        assert world.post("validatingwebhookconfigurations", guard).code == 201
+        slow = world.api.beside(lambda: world.api.evict(pods["guarded"]))
+        assert world.api.beside(lambda: world.api.evict(pods["web"]))(0.9)
+        assert not slow(0)
+        assert slow(seconds + 5)
+    assert [request["name"] for request in seen] == [pods["guarded"].name]
+    assert not set(ready(world, "guarded")) & {pods["guarded"].name}
 
 
 def test_a_webhook_that_denies_without_a_word_is_400_and_one_that_allows_changes_nothing(emulated):

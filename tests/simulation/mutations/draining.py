@@ -16,6 +16,7 @@ from tests.simulation.mutations.editing import edit, edited
 STEPS = "leeward.termination.steps"
 DRAINING = "leeward.termination.drain_step"
 EVICTING = "leeward.termination.eviction"
+REMOVING = "leeward.termination.removals.Removal"
 PARTING = "leeward.termination.node_removal"
 VERDICT = "leeward.termination.decisions"
 NODE = "leeward.model.node"
@@ -28,12 +29,11 @@ def _no_answer(shop: Workshop) -> None:
 def _refused_is_evicted(shop: Workshop) -> None:
     sent = set()
 
-    def send_away(self, eviction, _now):
+    def send(self, kubernetes):
         try:
-            self._kubernetes.evict(eviction.pod)
+            kubernetes.evict(self.eviction.pod)
         except EvictionRefusedError:
-            sent.add(eviction.pod.uid)
-        self.progress.evicted += 1
+            sent.add(self.eviction.pod.uid)
 
     original = _Step.look
 
@@ -41,7 +41,7 @@ def _refused_is_evicted(shop: Workshop) -> None:
         found = original(self, **named)
         return replace(found, evict=tuple(one for one in found.evict if one.pod.uid not in sent))
 
-    shop.method(f"{EVICTING}._Step._send_away", send_away)
+    shop.method(f"{REMOVING}.send", send)
     shop.method(f"{EVICTING}._Step.look", look)
 
 
@@ -140,13 +140,7 @@ OF_DRAINS = (
     Mutation(
         name="pods are deleted instead of evicted",
         story="uses the call that always works",
-        breaks=edited(
-            edit(
-                f"{EVICTING}._Step._send_away",
-                "if eviction.removal is PodRemoval.DELETE or (forced and known):",
-                "if True:",
-            )
-        ),
+        breaks=edited(edit(f"{REMOVING}.send", "if not self.deletes:", "if False:")),
         rules=frozenset({Rule.DELETION}),
     ),
     Mutation(

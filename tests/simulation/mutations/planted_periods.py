@@ -239,11 +239,32 @@ OF_PERIODS = (
 
 OF_STEPS = (
     Planted(
+        name="the answer of a slow webhook keeps the other pods of a node waiting",
+        story="takes an eviction for a call that ends before the next one begins",
+        edits=(
+            edit(
+                "leeward.termination.eviction._Step._ask",
+                "QUICK_SECONDS if removal.slow else PROMPT_SECONDS",
+                "31.0",
+            ),
+        ),
+        tests=("tests/state_machines/test_slow_webhooks.py",),
+    ),
+    Planted(
+        name="a step ends although an eviction has no answer yet",
+        story="takes the answers that are there",
+        edits=(
+            edit("leeward.termination.eviction._Step.stop", "LONGEST if self._removals else WORK", "WORK"),
+            edit("leeward.termination.eviction._Step.collect", "if last else 0.0", "if False else 0.0"),
+        ),
+        tests=("tests/state_machines/test_slow_webhooks.py",),
+    ),
+    Planted(
         name="one failing eviction starves the other pods of a node",
         story="lets the error of one pod end the turn of all",
         edits=(
             edit(
-                "leeward.termination.eviction._Step._ask",
+                "leeward.termination.eviction._Step._await",
                 "except (ClusterUnreachableError, ThrottledError) as error:",
                 "except ArithmeticError as error:",
             ),

@@ -32,7 +32,8 @@ class Request:
     """One call. `verb` and `resource` in the words of RBAC: an AccessDeniedError names them.
 
     `once`: any answer counts, because the caller has other work and retries by itself; a connection that breaks is
-    tried again once. `read_seconds`: how long an answer may take, None: the default time.
+    tried again once. `read_seconds`: how long an answer may take, None: the default time. `hint`: the likely cause of
+    a time-out.
     """
 
     verb: str
@@ -44,6 +45,7 @@ class Request:
     content_type: str = "application/json"
     once: bool = False
     read_seconds: float | None = None
+    hint: str = ""
 
     def __str__(self) -> str:
         """Return `evict-like` words for messages: verb, resource and path."""

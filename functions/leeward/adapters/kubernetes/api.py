@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from leeward.adapters.kubernetes import bodies
 from leeward.adapters.kubernetes.answers import Answer, Request, as_error, refusal
+from leeward.adapters.kubernetes.background import Background
 from leeward.adapters.kubernetes.client import ClusterClient
 from leeward.adapters.kubernetes.workloads import KnownDaemonSets, WorkloadApi
 from leeward.errors import LeewardError, ObjectGoneError, RetryableError, ThrottledError
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
 CONFLICTS = 8  # of a patch, each followed by a pause and a fresh read
 POD_CONFLICTS = 3  # of an eviction: the next drain step retries, and other pods wait
-EVICTION_SECONDS = 12.0  # an admission webhook may take 10, and the answer that follows names it
+EVICTION_SECONDS = 31.0  # an admission webhook may take 30, and the answer that follows names it
 EVENT_SECONDS = 2.0
 EVENTS_REST = timedelta(seconds=30)  # after an Event that was not answered, so that a slow server costs one time-out
 MERGE_PATCH = "application/merge-patch+json"
@@ -56,7 +57,7 @@ _ROOTS = {
 T = TypeVar("T")
 
 
-class ClusterApi(WorkloadApi):
+class ClusterApi(WorkloadApi, Background):
     """API of one cluster. Every change is idempotent: by a precondition on version or uid, or by a deterministic name.
     Every list is consistent and paged. `event_lost` is called with a sentence for each Event that could not be written.
     """
@@ -289,9 +290,9 @@ class ClusterApi(WorkloadApi):
 
 def _asked_once(verb: str, resource: str, method: str, path: str, body: Mapping[str, Any]) -> Request:
     """Build a request that fails at once rather than keep other requests waiting."""
-    return Request(
-        verb=verb, resource=resource, method=method, path=path, body=body, once=True, read_seconds=EVICTION_SECONDS
-    )
+    hint = f"an admission webhook on {resource} may be slow"
+    request = Request(verb=verb, resource=resource, method=method, path=path, body=body, once=True, hint=hint)
+    return replace(request, read_seconds=EVICTION_SECONDS)
 
 
 def _key(raw: Mapping[str, Any]) -> str:

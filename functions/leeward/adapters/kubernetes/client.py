@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -22,6 +23,7 @@ import urllib3
 from leeward.adapters.kubernetes.answers import Answer, Request, as_error
 from leeward.adapters.kubernetes.connection import pool
 from leeward.errors import ClusterUnreachableError, TerminalError, ThrottledError
+from leeward.model.blocked import unanswered
 from leeward.time_budget import TimeBudget
 
 if TYPE_CHECKING:
@@ -38,6 +40,8 @@ LONGEST_RETRY_AFTER_SECONDS = 3.0
 CONFLICT_PAUSE_SECONDS = 0.02, 0.2  # from and to: random, so that two writers of an object do not collide again
 PAGE_SIZE = 500  # of pods some 3 MB
 CONNECTIONS = 16
+
+_READ_TIMEOUT = re.compile(r"read timeout=([\d.]+)")
 
 T = TypeVar("T")
 
@@ -123,7 +127,7 @@ class ClusterClient:
             try:
                 answer = self._once(request)
             except (urllib3.exceptions.HTTPError, ValueError) as error:  # ValueError: no JSON, a body cut short
-                answer, trouble = None, str(error)
+                answer, trouble = None, _trouble(error, request)
                 if request.once and (attempt > 1 or isinstance(error, urllib3.exceptions.ReadTimeoutError)):
                     break
             if answer is not None and answer.status == 401 and not refreshed:
@@ -191,7 +195,7 @@ class ClusterClient:
             headers["Content-Type"] = request.content_type
         query = f"?{urlencode(request.query)}" if request.query else ""
         left = max(LEAST_SECONDS, self._left)  # endpoint and token may have taken some of it
-        longest = min(left, request.read_seconds or (LIST_SECONDS if request.verb == "list" else READ_SECONDS))
+        longest = min(left, _longest(request))
         response = connections.request(
             request.method,
             f"{url}{request.path}{query}",
@@ -237,6 +241,18 @@ class ClusterClient:
         if answer.throttled:
             return ThrottledError(f"{self.cluster}: {request}: {answer.message}", answer.retry_after)
         return as_error(answer, request, self.cluster)
+
+
+def _longest(request: Request) -> float:
+    return request.read_seconds or (LIST_SECONDS if request.verb == "list" else READ_SECONDS)
+
+
+def _trouble(error: Exception, request: Request) -> str:
+    """Return why a try failed; urllib3's own sentence about a time-out begins with the address of an object."""
+    if not isinstance(error, urllib3.exceptions.ReadTimeoutError):
+        return str(error)
+    given = _READ_TIMEOUT.search(str(error))
+    return unanswered(float(given[1]) if given else _longest(request), request.hint)
 
 
 class _ListExpiredError(Exception):
