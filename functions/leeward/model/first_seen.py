@@ -1,27 +1,49 @@
 """First sight of what lasts on a Node without a time to be trusted, kept in an annotation by the minute reconciler.
 
 The `lastTransitionTime` of a condition is its writer's, and an agent may rewrite it while the status stays the same. A
-taint without a value and without `timeAdded` has no time at all."""
+taint without a value and without `timeAdded` has no time at all. An entry is `NAME=FIRST/LAST`: what lasted when nobody
+looked, because the API server or the reconciler was away, is not known to have lasted."""
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from leeward.model.node import Node
 from leeward.model.raw_fields import instant
 from leeward.model.times import format_instant
 from leeward.model.well_known import FIRST_SEEN
 
+RENEWED = timedelta(minutes=5)  # one write in so long for each node that has anything to note
+LOST_AFTER = timedelta(minutes=15)  # without a look
 
-def first_seen(node: Node) -> Mapping[str, datetime]:
-    """Return when the reconciler first saw each condition (by its type) and taint (by its key), as far as it noted."""
-    entries = (entry.rpartition("=") for entry in node.annotations.get(FIRST_SEEN, "").split(","))
-    return {key: moment for key, _, at in entries if key and (moment := instant(at)) is not None}
+Sight = tuple[datetime, datetime]  # first, last
+
+
+def first_seen(node: Node, now: datetime) -> Mapping[str, datetime]:
+    """Return since when each condition (by its type) and taint (by its key) has been seen without a gap."""
+    return {key: first for key, (first, last) in _sights(node).items() if now - last <= LOST_AFTER}
 
 
 def noted(node: Node, lasting: Iterable[str], now: datetime) -> str | None:
-    """Return the annotation that the node should have: earlier moments stay, what lasts no more is left out; None where
+    """Return the annotation that the node should have: first moments stay, what lasts no more is left out; None where
     nothing lasts.
     """
-    known = first_seen(node)
-    entries = [f"{key}={format_instant(known.get(key, now))}" for key in sorted(set(lasting))]
+    known = _sights(node)
+    entries = (f"{key}={_text(known.get(key), now)}" for key in sorted(set(lasting)))
     return ",".join(entries) or None
+
+
+def _sights(node: Node) -> Mapping[str, Sight]:
+    sights: dict[str, Sight] = {}
+    for entry in node.annotations.get(FIRST_SEEN, "").split(","):
+        key, _, moments = entry.rpartition("=")
+        first, last = (instant(text) for text in (*moments.split("/", 1), "")[:2])
+        if key and first is not None and last is not None:
+            sights[key] = first, last
+    return sights
+
+
+def _text(sight: Sight | None, now: datetime) -> str:
+    first, last = sight or (now, now)
+    if now - last > LOST_AFTER:
+        first = now
+    return f"{format_instant(first)}/{format_instant(now if now - last >= RENEWED else last)}"

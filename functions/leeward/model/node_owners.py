@@ -55,11 +55,11 @@ def forgotten_taints(node: Node, now: datetime) -> Mapping[str, datetime]:
     """
     if node.deleting or foreign(node):
         return {}
-    known = ((taint.key, taint_since(node, taint)) for taint in node.taints if taint.key in FOREIGN_TAINTS)
+    known = ((taint.key, taint_since(node, taint, now)) for taint in node.taints if taint.key in FOREIGN_TAINTS)
     return {key: since for key, since in known if since is not None and now - since > FORGOTTEN_AFTER}
 
 
-def taint_since(node: Node, taint: Taint) -> datetime | None:
+def taint_since(node: Node, taint: Taint, now: datetime) -> datetime | None:
     """Return since when the taint is there: by its value (Cluster Autoscaler writes the Unix time), its `timeAdded`, or
     the reconciler's first sight of it; None while none of them says.
     """
@@ -67,4 +67,4 @@ def taint_since(node: Node, taint: Taint) -> datetime | None:
         seconds = int(taint.value[:20])
         if 0 < seconds <= LATEST:
             return datetime.fromtimestamp(seconds, UTC)
-    return instant(taint.added) or first_seen(node).get(taint.key)
+    return instant(taint.added) or first_seen(node, now).get(taint.key)

@@ -18,7 +18,7 @@ SCALE_DOWN_DISABLED = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
 SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 SAFE_LOCAL_VOLUMES = "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes"  # names, by commas
 EXCLUDE_LABEL = "node.kubernetes.io/exclude-from-external-load-balancers"
-FIRST_SEEN = "leeward.dev/first-seen"  # CONDITION=RFC 3339, TAINT=RFC 3339: when the reconciler saw it first
+FIRST_SEEN = "leeward.dev/first-seen"  # CONDITION=FIRST/LAST, TAINT=FIRST/LAST: when the reconciler saw it
 EMPTY_SINCE = "leeward.dev/empty-since"  # RFC 3339: when the node was first observed without workload pods
 EXPIRED = "leeward.dev/expired"  # "true": older than its policy allows
 DRIFTED_SINCE = "leeward.dev/drifted-since"  # RFC 3339

@@ -64,4 +64,6 @@ def _lasting(node: Node, state: ClusterState, now: datetime) -> Iterator[str]:
         if not node.ready and now - node.created > JOINS_WITHIN:
             yield READY
     bare = replace(node, annotations={})
-    yield from (taint.key for taint in node.taints if taint.key in FOREIGN_TAINTS and taint_since(bare, taint) is None)
+    yield from (
+        taint.key for taint in node.taints if taint.key in FOREIGN_TAINTS and taint_since(bare, taint, now) is None
+    )

@@ -163,7 +163,7 @@ def _condition(node: Node, rules: RepairPolicy, state: ClusterState, now: dateti
     due for a reboot, then the one that is due first. A node that is NotReady or impaired is not rebooted: its kubelet
     would have to confirm the end of its pods, so that one waits to be replaced.
     """
-    known = (_not_ready(node, rules), _impaired(node, rules, state), *_monitored(node, rules))
+    known = (_not_ready(node, rules, now), _impaired(node, rules, state), *_monitored(node, rules, now))
     conditions = [one for one in known if one is not None]
     if any(one.condition is None for one in conditions):
         conditions = [one for one in conditions if not one.reboots]
@@ -176,10 +176,10 @@ def _rank(condition: UnhealthyCondition, now: datetime) -> tuple[bool, bool, dat
     return waits, condition.reboots and not waits, due or datetime.max.replace(tzinfo=UTC)
 
 
-def _not_ready(node: Node, rules: RepairPolicy) -> UnhealthyCondition | None:
+def _not_ready(node: Node, rules: RepairPolicy, now: datetime) -> UnhealthyCondition | None:
     if node.ready:
         return None
-    since = _since(node, READY, node.not_ready_since or node.created)
+    since = _since(node, READY, node.not_ready_since or node.created, now)
     reason = f" ({node.not_ready_why})" if node.not_ready_why else ""
     return UnhealthyCondition(sentence=f"NotReady{reason}", since=since, due=since + rules.not_ready_after)
 
@@ -194,12 +194,12 @@ def _impaired(node: Node, rules: RepairPolicy, state: ClusterState) -> Unhealthy
     return UnhealthyCondition(sentence=sentence, since=impairment.since, due=due)
 
 
-def _monitored(node: Node, rules: RepairPolicy) -> Iterator[UnhealthyCondition]:
+def _monitored(node: Node, rules: RepairPolicy, now: datetime) -> Iterator[UnhealthyCondition]:
     """Yield the conditions of the Node that the policy calls unhealthy."""
     for condition in node.monitored:
         if rule := rule_for(condition, rules.conditions):
             reason = f" ({condition.reason})" if condition.reason else ""
-            since = _since(node, condition.type, condition.since)
+            since = _since(node, condition.type, condition.since, now)
             yield UnhealthyCondition(
                 sentence=f"{condition.type} is {condition.status}{reason}",
                 since=since,
@@ -209,11 +209,11 @@ def _monitored(node: Node, rules: RepairPolicy) -> Iterator[UnhealthyCondition]:
             )
 
 
-def _since(node: Node, kind: str, transition: datetime) -> datetime:
+def _since(node: Node, kind: str, transition: datetime, now: datetime) -> datetime:
     """Return since when the condition lasts: its last transition, or the reconciler's first sight where the writer has
     renewed that time since.
     """
-    return min(transition, first_seen(node).get(kind, transition))
+    return min(transition, first_seen(node, now).get(kind, transition))
 
 
 def _waiting(condition: UnhealthyCondition, now: datetime) -> Verdict | None:

@@ -66,7 +66,7 @@ OF_REPAIR = (
         edits=(
             edit(
                 f"{RECONCILE}.unhealthy_nodes._since",
-                "min(transition, first_seen(node).get(kind, transition))",
+                "min(transition, first_seen(node, now).get(kind, transition))",
                 "transition",
             ),
         ),
@@ -78,11 +78,17 @@ OF_REPAIR = (
         edits=(
             edit(
                 "leeward.model.first_seen.noted",
-                "for key in sorted(set(lasting))]",
-                "for key in sorted({*lasting, *known})]",
+                "for key in sorted(set(lasting)))",
+                "for key in sorted({*lasting, *known}))",
             ),
         ),
         tests=("tests/unit/reconcile/test_repair.py",),
+    ),
+    Planted(
+        name="a first sight outlives an outage",
+        story="counts the hours in which nobody looked at the node",
+        edits=(edit("leeward.model.first_seen._text", "if now - last > LOST_AFTER:", "if False:"),),
+        tests=("tests/unit/model/test_forgotten_taints.py",),
     ),
     Planted(
         name="repair runs maxUnhealthy up",

@@ -15,6 +15,8 @@ from tests.fakes.clock import START
 
 AUTOSCALER, KARPENTER = "ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted"
 HOUR = timedelta(hours=1)
+MINUTE = timedelta(minutes=1)
+NOW = format_instant(START)
 
 
 def tainted(key=AUTOSCALER, value="", added=None, **rest):
@@ -34,8 +36,8 @@ def unix(moment):
     [
         lambda since: tainted(value=unix(since)),
         lambda since: tainted(KARPENTER, added=since),
-        lambda since: tainted(KARPENTER, annotations={FIRST_SEEN: f"{KARPENTER}={format_instant(since)}"}),
-        lambda since: tainted(value="soon", annotations={FIRST_SEEN: f"{AUTOSCALER}={format_instant(since)}"}),
+        lambda since: tainted(KARPENTER, annotations={FIRST_SEEN: f"{KARPENTER}={format_instant(since)}/{NOW}"}),
+        lambda since: tainted(value="soon", annotations={FIRST_SEEN: f"{AUTOSCALER}={format_instant(since)}/{NOW}"}),
     ],
     ids=["its value", "timeAdded", "first sight", "first sight, unreadable value"],
 )
@@ -63,14 +65,35 @@ def test_the_taint_of_leeward_is_never_forgotten():
     assert disruption_taint_of(node, START) == "leeward.dev/disrupted"
 
 
+def seen(node, lasting, now):
+    return replace(node, annotations={FIRST_SEEN: noted(node, lasting, now)})
+
+
 def test_first_sights_stay_until_what_they_are_of_ends():
-    node = replace(a_node(), annotations={FIRST_SEEN: noted(a_node(), ["b", "a=c"], START)})
-    assert first_seen(node) == {"b": START, "a=c": START}
-    later = replace(node, annotations={FIRST_SEEN: noted(node, ["b", "d"], START + HOUR)})
-    assert first_seen(later) == {"b": START, "d": START + HOUR}
-    assert noted(later, [], START) is None
+    node = seen(a_node(), ["b", "a=c"], START)
+    assert first_seen(node, START) == {"b": START, "a=c": START}
+    later = START + 10 * MINUTE
+    assert first_seen(seen(node, ["b", "d"], later), later) == {"b": START, "d": later}
+    assert noted(node, [], later) is None
 
 
-@pytest.mark.parametrize("text", ["", "=", ",", "Ready", "Ready=", "=2026-03-02T10:00:00Z", "Ready=tomorrow"])
+def test_a_first_sight_is_renewed_by_one_write_in_five_minutes():
+    node, writes = seen(a_node(), ["b"], START), 0
+    for minute in range(1, 61):
+        after = seen(node, ["b"], START + minute * MINUTE)
+        node, writes = after, writes + (after != node)
+    assert (writes, first_seen(node, START + HOUR)) == (12, {"b": START})
+
+
+def test_what_lasted_while_nobody_looked_is_not_known_to_have_lasted():
+    """An API server that comes back after an outage shows nodes that were not Ready before it, and in it."""
+    node, back = seen(a_node(), ["Ready"], START), START + 16 * MINUTE
+    assert first_seen(node, back) == {}
+    assert first_seen(seen(node, ["Ready"], back), back) == {"Ready": back}
+
+
+@pytest.mark.parametrize(
+    "text", ["", "=", ",", "Ready", "Ready=", f"={NOW}/{NOW}", f"Ready={NOW}", f"Ready=tomorrow/{NOW}", f"Ready={NOW}/"]
+)
 def test_a_note_that_cannot_be_read_is_none(text):
-    assert first_seen(replace(a_node(), annotations={FIRST_SEEN: text})) == {}
+    assert first_seen(replace(a_node(), annotations={FIRST_SEEN: text}), START) == {}
