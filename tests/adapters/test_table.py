@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from leeward.adapters.aws.claims import ATTEMPTS, DynamoClaims
-from leeward.adapters.aws.record_items import new_record
+from leeward.adapters.aws.record_items import new_record, record_of
 from leeward.adapters.aws.table import Table, from_wire, to_wire
 from leeward.errors import AwsUnavailableError, ThrottledError
 from leeward.model.termination import Status
@@ -20,6 +20,14 @@ NOW = datetime(2026, 3, 2, 10, 0, tzinfo=UTC)
 def test_what_records_hold_survives_the_wire():
     item = new_record(a_subject(node="node-a"), FULL, NOW, deployment="a") | {"blockedBy": ["a", "b"], "evicted": -3}
     assert from_wire(to_wire(item)) == item
+
+
+def test_what_a_newer_version_adds_to_a_record_is_passed_over():
+    """While an update is under way functions of two versions read each other's records."""
+    item = new_record(a_subject(node="node-a"), FULL, NOW, deployment="a")
+    newer = {**item, "future": {"x": 1}, "subject": {**item["subject"], "future": True}}
+    newer["causes"] = {id_: {**cause, "future": ["a"]} for id_, cause in item["causes"].items()}
+    assert record_of(newer) == record_of(item)
 
 
 @pytest.mark.parametrize(
