@@ -1,8 +1,8 @@
 """First sight of what lasts on a Node without a time to be trusted, kept in an annotation by the minute reconciler.
 
 The `lastTransitionTime` of a condition is its writer's, and an agent may rewrite it while the status stays the same. A
-taint without a value and without `timeAdded` has no time at all. An entry is `NAME=FIRST/LAST`: what lasted when nobody
-looked, because the API server or the reconciler was away, is not known to have lasted."""
+taint without a value and without `timeAdded` has no time at all. An entry is `NAME=FIRST/LAST`. After a time without
+a look, because the API server or the reconciler was away, the condition is not known to have lasted."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta

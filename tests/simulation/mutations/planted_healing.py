@@ -62,7 +62,7 @@ OF_REPAIR = (
     ),
     Planted(
         name="repair trusts the time of a condition",
-        story="waits anew whenever an agent renews it",
+        story="waits again whenever an agent renews it",
         edits=(
             edit(
                 f"{RECONCILE}.unhealthy_nodes._since",
@@ -86,7 +86,7 @@ OF_REPAIR = (
     ),
     Planted(
         name="a first sight outlives an outage",
-        story="counts the hours in which nobody looked at the node",
+        story="counts the hours without a look at the node",
         edits=(edit("leeward.model.first_seen._text", "if now - last > LOST_AFTER:", "if False:"),),
         tests=("tests/unit/model/test_forgotten_taints.py",),
     ),

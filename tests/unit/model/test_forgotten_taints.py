@@ -85,7 +85,7 @@ def test_a_first_sight_is_renewed_by_one_write_in_five_minutes():
     assert (writes, first_seen(node, START + HOUR)) == (12, {"b": START})
 
 
-def test_what_lasted_while_nobody_looked_is_not_known_to_have_lasted():
+def test_a_condition_is_not_known_to_have_lasted_through_a_time_without_a_look():
     """An API server that comes back after an outage shows nodes that were not Ready before it, and in it."""
     node, back = seen(a_node(), ["Ready"], START), START + 16 * MINUTE
     assert first_seen(node, back) == {}
