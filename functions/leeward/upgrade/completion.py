@@ -191,7 +191,7 @@ def _left_out(observation: Observation) -> str:
 
 def note_failure(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
     """Record the failure and keep the record for the next start: new nodes serve, the group
-    launches the new version. The old nodes are given back, and the failure says what is left.
+    launches the new version. The old nodes return to service, and the failure says what is left.
     """
     record = restore_group(read(run, ports.upgrades), ports)
     error = ERRORS.get(run.next) or str(call.get("error") or "UpgradeFailure")

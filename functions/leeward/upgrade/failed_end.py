@@ -1,4 +1,4 @@
-"""What a failed upgrade gives back at once, and what it leaves: the surge, with its cost, and a larger MaxSize.
+"""End of a failed upgrade: old nodes return to service, and the surge and a larger MaxSize that stay are named.
 
 The old nodes return to service and to load balancers, because the next start may be days away; it cordons them again
 when its gate opens. New nodes that no old node has left for stay: they may hold pods, and the next start continues
