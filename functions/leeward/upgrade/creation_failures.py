@@ -97,7 +97,7 @@ def launches_ended(zone: str, ended: Mapping[str, EndedLaunch]) -> NodeCreationF
     """Return the failure of a zone whose new instances ended before an old node left: each with Auto Scaling's reason,
     the latest first.
     """
-    causes = [f"{instance}: {launch.cause.strip()}" for instance, launch in reversed(list(ended.items()))]
+    causes = [f"{instance}: {launch.cause.strip()}" for instance, launch in reversed([*ended.items()])]
     message = f"{zone}: {len(ended)} new instances ended early and no new node is Ready: {'; '.join(causes)}"
     fix = (
         "find out who ended them (scaling activities, StateReason, CloudTrail): a health check, a launch hook, Cluster "
