@@ -127,10 +127,11 @@ INDEPENDENT: Mapping[Feature, float] = {
 }
 """Feature -> probability for one seed. Each is drawn from its own random stream: to add one here changes no other
 feature of any seed."""
-UNDRAWN: frozenset[Feature] = frozenset()
-"""Features that no seed draws, by name alone: their mishap meets a defect that is being mended."""
+UNDRAWN = frozenset({Feature.POLICIES_LOST})
+"""Features that no seed draws, whatever their probability: the product has a known defect there (a hook of ours times
+out where the policy is removed during a termination). `--features` names them all the same; the set has to be empty."""
 WEIGHTS: Mapping[Feature, float] = {
-    **dict.fromkeys((feature for feature in Feature if feature not in INDEPENDENT.keys() | UNDRAWN), 2.0),
+    **dict.fromkeys((feature for feature in Feature if feature not in INDEPENDENT), 2.0),
     Feature.HANGING_API: 5,
     Feature.WEBHOOK: 5,
     Feature.ONLY_KUBERNETES_FAILS: 4,
@@ -170,7 +171,7 @@ def drawn(seed: int) -> frozenset[Feature]:
     for _ in range(random.choice(COUNTS)):
         features.add(random.choices(tuple(WEIGHTS), tuple(WEIGHTS.values()))[0])
     features.update(entry for entry, chance in INDEPENDENT.items() if Random(f"{seed}/{entry.value}").random() < chance)
-    return frozenset(features)
+    return frozenset(features - UNDRAWN)
 
 
 def with_faults(faults: Faults, features: frozenset[Feature]) -> Faults:

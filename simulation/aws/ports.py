@@ -16,6 +16,7 @@ from simulation.aws.fleet import SimFleet
 from simulation.faults import Injector
 from simulation.journal import Journal
 
+FULLY_FORMED = "ValidationError: You must use a valid fully-formed launch template"
 TOKENS = 1000  # client tokens that are remembered: AWS forgets them after some hours too
 
 
@@ -141,7 +142,7 @@ class SimGroups:
         target = self._fleet.groups.get(group)
         if target is None or target.deleted:
             return Replacement(reason=f"ValidationError: no group {group}", refused=True)
-        gone = f"InvalidLaunchTemplateId.NotFound: {target.template.id}"
+        gone = f"{FULLY_FORMED}. The specified launch template, with template ID {target.template.id}, does not exist."
         unserved = gone if target.template.lacks(target.version) else getattr(target.plan, "refuses", "")
         if unserved:
             return Replacement(reason=unserved, refused=True)
