@@ -231,7 +231,8 @@ class NodeRules:
         if comes:
             self._budgets.note_taint(instance_behind(new))
             if well_known.CORDONED_FOR not in annotations_of(old):  # an upgrade's cordon outlives the taint
-                (self._theirs if _unschedulable(old) else self._cordoned).add(name)
+                known = name in self._cordoned  # an operator has lifted the taint alone
+                (self._theirs if _unschedulable(old) and not known else self._cordoned).add(name)
         elif goes:
             self._bared.append(instance_behind(new))
             if name in self._cordoned and _unschedulable(new):
