@@ -9,6 +9,8 @@ from .objects import Obj, is_finished, name_of, node_of
 from .resources import resource_named
 from .timestamps import rfc3339
 
+SECOND = 10**9  # in nanoseconds
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeleteOptions:
@@ -50,10 +52,18 @@ def grace_period(resource: str, obj: Obj, options: DeleteOptions) -> int:
     return 1 if grace < 0 else grace
 
 
+def as_duration(grace: int) -> float:
+    """Return the seconds as Go's time.Duration holds them: 64 bits of nanoseconds, in which the greatest grace periods
+    turn into moments of the past.
+    """
+    nanoseconds = (grace * SECOND + 2**63) % 2**64 - 2**63
+    return nanoseconds / SECOND
+
+
 def as_deleted(resource: str, obj: Obj, options: DeleteOptions, now: float) -> Obj:
     """Return a pod as the answer to its deletion shows it, where the stored pod does not."""
     if resource != "pods":
         return obj
     grace = grace_period(resource, obj, options)
-    stamp = rfc3339(now + grace)
+    stamp = rfc3339(now + as_duration(grace))
     return {**obj, "metadata": {**obj["metadata"], "deletionTimestamp": stamp, "deletionGracePeriodSeconds": grace}}

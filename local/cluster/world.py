@@ -15,7 +15,7 @@ from local.cluster.validating.admitter import Admitter
 from local.cluster.validating.attributes import Attributes, Operation
 
 from . import admission, validation
-from .deletion import DeleteOptions, check_preconditions, grace_period
+from .deletion import DeleteOptions, as_duration, check_preconditions, grace_period
 from .errors import already_exists, bad_request, not_found
 from .history import Cause, History
 from .namespaces import is_held
@@ -245,7 +245,7 @@ class World:
         if is_deleting(obj) and grace >= int(obj["metadata"].get("deletionGracePeriodSeconds") or 0):
             return obj
         new: Obj = copied(obj)
-        new["metadata"]["deletionTimestamp"] = rfc3339(self._deletion_start(obj) + grace)
+        new["metadata"]["deletionTimestamp"] = rfc3339(self._deletion_start(obj) + as_duration(grace))
         new["metadata"]["deletionGracePeriodSeconds"] = grace
         if resource == "namespaces":
             new["status"] = {**(new.get("status") or {}), "phase": "Terminating"}
@@ -257,7 +257,8 @@ class World:
         if not is_deleting(obj):
             return self.now()
         metadata = obj["metadata"]
-        return parsed(metadata["deletionTimestamp"]) - int(metadata.get("deletionGracePeriodSeconds") or 0)
+        grace = int(metadata.get("deletionGracePeriodSeconds") or 0)
+        return parsed(metadata["deletionTimestamp"]) - as_duration(grace)
 
     def _may_vanish(self, obj: Obj) -> bool:
         metadata = obj["metadata"]
