@@ -26,7 +26,8 @@ class SimTemplate:
     bad: set[str] = field(default_factory=set)
     by_token: dict[str, str] = field(default_factory=dict)  # client token -> version
     parameters: dict[str, str] = field(default_factory=dict)
-    gone: set[str] = field(default_factory=set)  # versions that were deleted, with the first the whole template
+    gone: set[str] = field(default_factory=set)  # versions that were deleted
+    absent: bool = False  # it was deleted as a whole, and is not made again yet
 
     def ref(self, version: str = "1") -> LaunchTemplateRef:
         """Return a reference to one of its versions."""
@@ -41,7 +42,7 @@ class SimTemplate:
 
     def lacks(self, version: str) -> bool:
         """Return whether the version, or the template with it, was deleted."""
-        return version in self.gone or "1" in self.gone
+        return self.absent or version in self.gone
 
     def image(self, version: str) -> str:
         """Return the image that an instance launched now would have. Raises ObjectGoneError."""
@@ -133,6 +134,6 @@ class SimTemplates:
 
     def _known(self, template: LaunchTemplateRef) -> SimTemplate:
         found = self._by_name.get(template.id or template.name)
-        if found is None or "1" in found.gone:
+        if found is None or found.absent:
             raise ObjectGoneError(f"InvalidLaunchTemplateId.NotFound: {template.label}")
         return found

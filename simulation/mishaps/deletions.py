@@ -53,7 +53,7 @@ class DeletedTemplates:
         group, template = (chosen := self._random.choice(groups)), chosen.template
         versions = {str(number) for number in range(1, len(template.images) + 1)}
         whole = group.version == "1" or self._random.random() < 0.4  # the default version goes with its template alone
-        template.gone |= versions if whole else {group.version}
+        template.absent, template.gone = whole, versions if whole else {group.version}
         what = "its launch template" if whole else f"version {group.version} of its launch template"
         self._scene.say(f"the owner of {group.name} deletes {what}")
         pause = self._random.uniform(*MENDED_AFTER)
@@ -64,8 +64,7 @@ class DeletedTemplates:
         template = group.template
         image = template.images[int(group.version) - 1]
         version = template.add(image)
-        if "1" in template.gone:
-            template.gone.discard("1")
+        template.absent = False
         self._scene.say(f"the owner of {group.name} points it at version {version}")
         group.point_at(version)
         self._scene.fleet.reconcile_soon(group)
