@@ -45,6 +45,16 @@ def test_started_again_with_another_version_it_does_the_same():
     assert world.at_rest(versions=("3",))
 
 
+def test_a_member_of_the_target_that_never_joined_before_the_start_is_ended_and_replaced():
+    """Its group had launched it before: the gate waits for every member of the target."""
+    world = Upgraded(a_fleet(maximum=8))
+    world.template.bad.add("2")
+    app = world.world.fleet.groups["app"]
+    world.at(60, lambda: app.point_at("2")).at(61, lambda: world.world.fleet.resize(app, 7))
+    world.at(120, world.template.bad.clear).start(at=BEGIN + HOUR).run(2)
+    assert (world.ended(), world.versions) == ("Upgraded", ["2"])
+
+
 def test_with_minimal_the_group_replaces_what_never_joined():
     world = Upgraded(a_fleet(strategy="MINIMAL")).start(launchTemplateVersion="2")
     world.template.bad.add("2")
@@ -78,7 +88,7 @@ def test_a_node_that_joins_and_is_not_ready_is_reported_with_its_condition():
 @pytest.mark.parametrize("strategy", ["DEFAULT", "INCREMENTAL"])
 def test_a_zone_without_capacity_is_searched_for_a_while_and_then_named(strategy):
     world = Upgraded(a_fleet(strategy=strategy)).start(launchTemplateVersion="2")
-    world.world.injector.no_capacity = lambda zone: zone == "us-east-1c"
+    world.world.injector.lacks = lambda zone: zone == "us-east-1c"
     world.run()
     assert world.ended() == "NodeCreationFailure"
     assert "us-east-1c: no new node could be launched: InsufficientInstanceCapacity" in world.why()

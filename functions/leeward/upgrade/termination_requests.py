@@ -117,14 +117,14 @@ def end_never_joined(record: UpgradeRecord, observation: Observation, ports: Por
 
 
 def _is_late(member: Member, record: UpgradeRecord, observation: Observation) -> bool:
-    """Return whether the member was launched for this upgrade a quarter of an hour ago or longer, has no Ready node,
-    and runs no pod that has to leave.
+    """Return whether the member is of the target or a launch of this upgrade, a quarter of an hour old or more, has no
+    Ready node, and runs no pod that has to leave. Whoever launched it, the gate waits for it.
     """
     instance = observation.instances.get(member.instance.id)
     if instance is None or instance.ended or member.instance.id in record.under_way:
         return False
-    ours = member.instance.id in record.ahead or (member.age is Age.NEW and instance.launched >= record.began)
-    if not ours or observation.preflight.snapshot.now - instance.launched < JOINS_WITHIN:
+    awaited = member.instance.id in record.ahead or member.age is Age.NEW
+    if not awaited or observation.preflight.snapshot.now - instance.launched < JOINS_WITHIN:
         return False
     node = member.node
     return node is None or not (node.ready or any(map(has_to_leave, observation.preflight.snapshot.pods_on(node.name))))
@@ -133,7 +133,7 @@ def _is_late(member: Member, record: UpgradeRecord, observation: Observation) ->
 def _end(instance: Instance, record: UpgradeRecord, ports: Ports, *, offsets_itself: bool) -> None:
     now = ports.clock.now()
     subject = subject_of(instance, record.cluster, group=record.group)
-    reason = f"the upgrade of {record.group} launched it and it never joined"
+    reason = f"the upgrade of {record.group} waits for it and it never joined"
     causes = [Cause(id=f"never-joined#{record.group}#{record.stamp}", kind=CauseKind.UPGRADE, at=now, reason=reason)]
     if offsets_itself:
         reason = "it offsets its own launch"

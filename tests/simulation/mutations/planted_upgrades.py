@@ -73,6 +73,18 @@ OF_UPGRADE_EDGES = (
         tests=("tests/unit/upgrade/surge/test_launches.py",),
     ),
     Planted(
+        name="a member that never joined before the start stays and closes the gate",
+        story="ends what the upgrade has launched itself",
+        edits=(
+            edit(
+                f"{UPGRADE}.termination_requests._is_late",
+                "or member.age is Age.NEW",
+                "or (member.age is Age.NEW and instance.launched >= record.began)",
+            ),
+        ),
+        tests=("tests/simulation/test_upgrade_creation_failures.py",),
+    ),
+    Planted(
         name="an automatic upgrade begins as soon as the image moves",
         story="compares images and not since when they differ",
         edits=(edit(f"{UPGRADE}.automatic.reason_to_wait", "snapshot.now - since < after", "False"),),
