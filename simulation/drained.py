@@ -14,7 +14,6 @@ from simulation.view import WorldView
 CLOCKS = timedelta(seconds=2)  # by which those of two functions may differ
 STUCK = timedelta(seconds=60) - CLOCKS  # past its deletion: the kubelet does not answer, no drain waits for it
 JUST_JOINED = timedelta(seconds=10)  # a node that came so late may have been unknown to the drain
-EVERYTHING = DrainPolicy(delete_local_data=True, evict_unmanaged=True)
 MIRROR = "kubernetes.io/config.mirror"
 
 
@@ -50,13 +49,12 @@ def evictable(instance: str, drain: DrainPolicy, view: WorldView) -> set[str]:
     one whose status allows a disruption.
     """
     node = node_behind(instance, view)
-    waiting = () if node is None else _waiting(node, drain, view)
-    return {path_name(pod) for pod, budgets in waiting if len(budgets) < 2 and all(_allows(one) for one in budgets)}
+    return set() if node is None else evictable_pods(node, drain, view)
 
 
-def evictable_pods(node: Obj, view: WorldView) -> set[str]:
-    """Return such pods of a node whatever a policy keeps."""
-    waiting = _waiting(node, EVERYTHING, view)
+def evictable_pods(node: Obj, drain: DrainPolicy, view: WorldView) -> set[str]:
+    """Return such pods of a node."""
+    waiting = _waiting(node, drain, view)
     return {path_name(pod) for pod, budgets in waiting if len(budgets) < 2 and all(map(_allows, budgets))}
 
 

@@ -7,6 +7,8 @@ does. An instance or a node that it names has ended, has not joined or is not Re
 import re
 from collections.abc import Iterator
 
+from leeward.policy.document import DrainPolicy
+from leeward.policy.selection import policy_for
 from local.cluster.objects import Obj, is_ready, name_of
 from simulation.drained import evictable_pods, node_behind
 from simulation.endings import Ending
@@ -55,9 +57,11 @@ def held_for_good(ending: Ending, view: WorldView) -> bool:
     if ending.state == CREATION:
         return view.is_bad(ending.group)
     if ending.state == EVICTION:
-        pods = set(STAYING.findall(ending.cause))
+        pods, group = set(STAYING.findall(ending.cause)), view.groups[ending.group]
+        policy = policy_for(view.policies.policies, group.name, group.tags)
+        drain = DrainPolicy() if policy is None else policy.drain
         nodes = [node for node in view.cluster.store.each("nodes") if _holds(node, pods, view)]
-        free = {pod for node in nodes for pod in evictable_pods(node, view)}
+        free = {pod for node in nodes for pod in evictable_pods(node, drain, view)}
         return not pods or not pods <= free
     return False
 
@@ -74,7 +78,9 @@ def _holds(node: Obj, pods: set[str], view: WorldView) -> bool:
 
 
 def _names_an_object(text: str, view: WorldView) -> bool:
-    """Return whether a node, an instance or a pod of the world stands in the text."""
-    if any(name_of(node) in text or instance_behind(node) in text for node in view.cluster.store.each("nodes")):
+    """Return whether a node or an instance of the world stands in the text, or the group's launch template."""
+    if "launch template" in text or any(
+        name_of(node) in text or instance_behind(node) in text for node in view.cluster.store.each("nodes")
+    ):
         return True
     return any(word.startswith("i-") for word in re.findall(r"[\w-]+", text))

@@ -223,12 +223,13 @@ class Injector:
 
     def no_capacity(self, zone: str) -> bool:
         """Return whether a launch in the zone fails."""
-        fails = self._lacks(zone)
+        fails = self.lacks(zone)
         if fails:
             self.short[zone] = self._timeline.now()
         return fails
 
-    def _lacks(self, zone: str) -> bool:
+    def lacks(self, zone: str) -> bool:
+        """Return whether the zone lacks capacity or addresses for one launch."""
         if self.active and self._timeline.now() < self.zones_down.get(zone, 0):
             self.count("no capacity")
             return True

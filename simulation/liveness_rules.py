@@ -103,9 +103,11 @@ def _left(node: Obj, group: str, view: WorldView) -> Iterator[str]:
     instance, notes = instance_behind(node), annotations_of(node)
     there = view.groups[group]
     template = next((one.template for one in there.instances if one.id == instance), None)
+    if instance in view.open_since:
+        return  # it is drained, or held by its hook while pods may not leave
     is_new = template is not None and there.launch.template is not None and template == there.launch.template
     if is_new and group in {notes.get(well_known.CORDONED_FOR), notes.get(well_known.EXCLUDED_FOR)}:
         yield f"{name_of(node)} of {group} is new and cordoned"
     ours = is_tainted(node) and not tainted_by_others(node)
-    if ours and instance not in view.open_since and view.working_since(instance) is None:
+    if ours and view.working_since(instance) is None:
         yield f"{name_of(node)} of {group} carries our taint, and nothing works on it"
