@@ -13,6 +13,7 @@ from leeward.disruption.do_not_disrupt import OptOut, pod_opt_outs
 from leeward.disruption.pod_window import EXPECTED
 from leeward.model import well_known
 from leeward.model.pod import Pod
+from leeward.model.pod_limits import is_list
 from leeward.model.visible import visible
 from leeward.termination.drain_plan import (
     STUCK_AFTER,
@@ -168,6 +169,8 @@ def _opted_out(pod: Pod, opt_out: OptOut) -> Blocker:
 
 
 def _unmovable(pod: Pod) -> Blocker:
+    edit = f"shorten it (kubectl edit -n {pod.namespace} {resource_of(pod)})"
+    shorten = edit if is_list(pod.beyond_limit) else "move it yourself, or let the group keep its nodes"
     return Blocker(
         node=pod.node,
         pod=pod.key,
@@ -177,8 +180,8 @@ def _unmovable(pod: Pod) -> Blocker:
         until=None,
         since=pod.started,
         fix=(
-            f"no plan moves it, which holds up voluntary disruption: shorten it (kubectl edit -n {pod.namespace} "
-            f"{resource_of(pod)}); interruptions, upgrades and leeward drain {pod.node} evict it like any other"
+            f"no plan moves it, which holds up voluntary disruption: {shorten}; interruptions, upgrades "
+            f"and leeward drain {pod.node} evict it like any other"
         ),
     )
 

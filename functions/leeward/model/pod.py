@@ -9,6 +9,7 @@ from typing import Any, Self
 from leeward.model import well_known
 from leeward.model.pod_limits import REQUIRED, TOLERATIONS, beyond_limit
 from leeward.model.raw_fields import instant, listed, mapping, mappings, metadata_of, number, text, texts
+from leeward.model.unjudged_pods import not_judged
 
 DEFAULT_GRACE_SECONDS = 30
 LONGEST_GRACE_SECONDS = 10 * 365 * 86400  # the API has no bound: a time 2**63 s away is none that can be computed with
@@ -47,7 +48,8 @@ class Toleration:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pod:
     """Pod object. `grace_seconds` is its own termination grace period, `node_terms` the raw nodeSelectorTerms that it
-    requires of its node. `beyond_limit`: the list that is beyond the limits of planning (`pod_limits`).
+    requires of its node. `beyond_limit`: why no plan moves it: a list beyond the limits of planning
+    (`pod_limits`), or rules that planning does not know (`unjudged_pods`).
     """
 
     namespace: str
@@ -101,7 +103,7 @@ class Pod:
             host_network=spec.get("hostNetwork") is True,
             node_selector=texts(spec.get("nodeSelector")),
             node_terms=_required_terms(spec),
-            beyond_limit=beyond_limit(spec),
+            beyond_limit=beyond_limit(spec) or not_judged(spec),
         )
 
     @property

@@ -37,6 +37,7 @@ _RULES = ("affinity", "nodeSelector", "tolerations", "topologySpreadConstraints"
 _CONTAINERS = ("containers", "initContainers")
 _AMOUNTS = ("requests", "limits")
 _KEPT_RESOURCES = ("cpu", "memory")
+_READ = "that planning reads"
 
 
 def beyond_limit(spec: Mapping[str, Any]) -> str:
@@ -48,8 +49,13 @@ def beyond_limit(spec: Mapping[str, Any]) -> str:
             return ""
     for what, count, limit in _counts(spec):
         if count > limit:
-            return f"{count:,} {what}, more than the {limit:,} that planning reads"
+            return f"{count:,} {what}, more than the {limit:,} {_READ}"
     return ""
+
+
+def is_list(reason: str) -> bool:
+    """Return whether the reason for which no plan moves a pod is a list that its author can shorten."""
+    return reason.endswith(_READ)
 
 
 def keeps_others_away(spec: Mapping[str, Any]) -> bool:

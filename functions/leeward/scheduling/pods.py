@@ -10,6 +10,7 @@ from leeward.model.pod import FINISHED, Owner, Toleration, controller_of, tolera
 from leeward.model.pod_limits import beyond_limit, keeps_others_away, without_rules
 from leeward.model.quantity import CPU, MEMORY, PODS
 from leeward.model.raw_fields import mapping, mappings, metadata_of, number, text, texts
+from leeward.model.unjudged_pods import not_judged
 from leeward.scheduling.malformed import UNREADABLE, malformed
 from leeward.scheduling.node_affinity import ANY_NODE, NodeChoice, PreferredNodes, preferred_nodes
 from leeward.scheduling.pod_affinity import (
@@ -21,7 +22,7 @@ from leeward.scheduling.pod_affinity import (
     required_terms,
     spread_constraints,
 )
-from leeward.scheduling.requests import HostPort, host_ports, pod_requests
+from leeward.scheduling.requests import HostPort, as_held, host_ports, pod_requests
 from leeward.scheduling.volumes import NO_VOLUMES, Storage, VolumeNeeds
 
 NO_STORAGE = Storage(claims={}, volumes={}, classes={})
@@ -49,9 +50,9 @@ _DAEMON_EFFECTS = {
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Needs:
     """Requirements of a pod for a node. `requests`: (resource, amount), with one of `pods`, sorted. `gates`: the gates
-    it waits for before it is scheduled at all (SchedulingGates). `beyond_limit`: the list that is beyond the limits of
-    planning (`pod_limits`), empty where none is; its rules are then not read, and with `closes_node` they may keep
-    other pods off its node.
+    it waits for before it is scheduled at all (SchedulingGates). `beyond_limit`: why it is not placed: a list beyond
+    the limits of planning (`pod_limits`), whose rules are then not read, and with `closes_node` may keep other pods off
+    its node; or rules that planning does not know (`unjudged_pods`). Empty where it can be placed.
     """
 
     requests: tuple[tuple[str, int], ...]
@@ -147,7 +148,7 @@ class PodReader:
         if not text(meta["name"]):
             raise InvalidInputError("metadata.name: found no text, expected a name")
         identity = self._identity(meta)
-        spec = raw.get("spec") or {}
+        spec = as_held(raw.get("spec") or {}, raw.get("status") or {})
         return _pod(raw, self._needs_of(raw, spec, identity), identity, -int(spec.get("priority") or 0))
 
     def unread(self, raw: Mapping[str, Any], error: InvalidInputError) -> PodSpec:
@@ -190,6 +191,8 @@ class PodReader:
         closes = bool(beyond) and keeps_others_away(spec)
         if beyond:  # before the long list is written out as a key
             spec = without_rules(spec)
+        else:  # its rules are read: they count for its neighbours, and a daemon pod stays with its node
+            beyond = "" if _of_daemon_set(raw) else not_judged(spec)
         about_pods = spec.get("affinity") or spec.get("topologySpreadConstraints")
         key = identity if about_pods else None, _asked(spec), beyond, closes
         found = self._known.get(key)
@@ -232,6 +235,11 @@ def _pod(raw: Mapping[str, Any], needs: Needs, identity: Identity, rank: int) ->
         mirror=well_known.MIRROR_POD in texts(meta.get("annotations")),
         created=text(meta.get("creationTimestamp")),
     )
+
+
+def _of_daemon_set(raw: Mapping[str, Any]) -> bool:
+    owner = controller_of(mappings(raw["metadata"].get("ownerReferences")))
+    return owner is not None and owner.kind == "DaemonSet"
 
 
 def _asked(spec: Mapping[str, Any]) -> str:

@@ -40,6 +40,45 @@ def pod_requests(spec: Mapping[str, Any]) -> dict[str, int]:
     return {name: value for name, value in total((running, amounts(spec.get("overhead")))).items() if value} | {PODS: 1}
 
 
+def as_held(spec: Mapping[str, Any], status: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the spec with the requests that a running pod holds while it is resized in place: the largest of what it
+    asks for, what the kubelet has allocated and what the container has; without the first where the resize is
+    infeasible. Source: component-helpers' PodRequests with UseStatusResources (KEP 1287). Most specs are returned as
+    they are.
+    """
+    parts = [(part, f"{part.removesuffix('s')}Statuses") for part in ("containers", "initContainers")]
+    known = {one.get("name"): one for _, name in parts for one in status.get(name) or () if one.get("resources")}
+    if not known or all(_is_settled(one, known) for part, _ in parts for one in spec.get(part) or ()):
+        return spec
+    infeasible = any(
+        one.get("type") == "PodResizePending" and one.get("reason") == "Infeasible"
+        for one in status.get("conditions") or ()
+    )
+    for part, _ in parts:
+        held = [_held(one, known.get(one.get("name")), infeasible=infeasible) for one in spec.get(part) or ()]
+        spec = {**spec, part: held}
+    return spec
+
+
+def _is_settled(container: Mapping[str, Any], known: Mapping[str, Any]) -> bool:
+    asked, one = (container.get("resources") or {}).get("requests"), known.get(container.get("name"))
+    return one is None or all(
+        not has or has == asked for has in (one["resources"].get("requests"), one.get("allocatedResources"))
+    )
+
+
+def _held(container: Mapping[str, Any], status: Mapping[str, Any] | None, *, infeasible: bool) -> Mapping[str, Any]:
+    if status is None:
+        return container
+    resources, most = container.get("resources") or {}, dict[str, Any]()
+    asked = None if infeasible else resources.get("requests")
+    for part in (asked, status["resources"].get("requests"), status.get("allocatedResources")):
+        for name, text in (part or {}).items():
+            if name not in most or amounts({name: text})[name] > amounts({name: most[name]})[name]:
+                most[name] = text
+    return {**container, "resources": {**resources, "requests": most}}
+
+
 def _requests(container: Mapping[str, Any]) -> dict[str, int]:
     """Return the requests of a container. A limit without a request is the request: the API server writes it so into
     pods, not into templates.

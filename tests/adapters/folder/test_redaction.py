@@ -28,6 +28,7 @@ METADATA = {f"metadata.{path}" for path in NAMED | OWNER}
 LABELS = "metadata.labels.*"
 EXPRESSION = {"key", "operator", "values[]"}
 CONDITION = {f"status.conditions[].{key}" for key in ("message", "reason", "status", "type")}
+CONTAINERS = ("containers", "initContainers")
 REQUIRED, PREFERRED = (f"{kind}DuringSchedulingIgnoredDuringExecution" for kind in ("required", "preferred"))
 
 
@@ -53,6 +54,11 @@ def containers(at):
     return found | {f"{at}.resources.{part}.*" for part in ("limits", "requests")} | {f"{at}.restartPolicy"}
 
 
+def running(part):
+    found = {f"status.{part}[].resources.{kind}.*" for kind in ("limits", "requests")}
+    return found | {f"status.{part}[].name", f"status.{part}[].allocatedResources.*"}
+
+
 def pod_spec(at):
     spread = f"{at}.topologySpreadConstraints[]"
     return {
@@ -76,7 +82,11 @@ PLACES = {
         *(f"spec.taints[].{key}" for key in ("effect", "key", "value")),
         *("status.nodeInfo.bootID", "status.nodeInfo.kubeletVersion", *CONDITION),
     },
-    "pods": {LABELS, "spec.nodeName", "spec.priorityClassName", "status.phase", *CONDITION, *pod_spec("spec")},
+    "pods": {
+        *(LABELS, "spec.nodeName", "spec.priorityClassName", "status.phase", *CONDITION, *pod_spec("spec")),
+        *(f"spec.{part}[].{key}" for part in CONTAINERS for key in ("name", "restartPolicyRules[].action")),
+        *("spec.resourceClaims[].name", *running("containerStatuses"), *running("initContainerStatuses")),
+    },
     "pdbs": {
         *selector("spec.selector"),
         *("spec.unhealthyPodEvictionPolicy", "spec.maxUnavailable", "spec.minAvailable"),
@@ -84,6 +94,7 @@ PLACES = {
     },
     "daemonsets": {
         *("spec.template.metadata.labels.*", "spec.template.spec.containers[].name"),
+        *(f"spec.template.spec.initContainers[].{key}" for key in ("name", "restartPolicyRules[].action")),
         *pod_spec("spec.template.spec"),
     },
     "pvs": {

@@ -251,15 +251,6 @@ OF_STEPS = (
         tests=("tests/state_machines/test_slow_webhooks.py",),
     ),
     Planted(
-        name="a step ends although an eviction has no answer yet",
-        story="takes the answers that are there",
-        edits=(
-            edit("leeward.termination.eviction._Step.stop", "LONGEST if self._removals else WORK", "WORK"),
-            edit("leeward.termination.eviction._Step.collect", "if last else 0.0", "if False else 0.0"),
-        ),
-        tests=("tests/state_machines/test_slow_webhooks.py",),
-    ),
-    Planted(
         name="one failing eviction starves the other pods of a node",
         story="lets the error of one pod end the turn of all",
         edits=(

@@ -5,6 +5,18 @@ from tests.simulation.mutations.plant import Planted
 
 OF_PLANNING = (
     Planted(
+        name="a pod with resource claims fits on any node",
+        story="asks for cpu, memory and what else a container requests",
+        edits=(edit("leeward.model.unjudged_pods.not_judged", 'if spec.get("resourceClaims"):', "if False:"),),
+        tests=("tests/unit/scheduling/test_unjudged_pods.py",),
+    ),
+    Planted(
+        name="a pod that is made smaller frees what its node still holds",
+        story="reads the requests where their owner writes them",
+        edits=(edit("leeward.scheduling.requests._held", "if status is None:", "if True:"),),
+        tests=("tests/unit/scheduling/test_unjudged_pods.py",),
+    ),
+    Planted(
         name="groups of a disruption run wait for the upgrade of any of them",
         story="restores all of them together or none",
         edits=(

@@ -19,7 +19,7 @@ from leeward.model.pod import FINISHED, Pod, PodDisruptionBudget
 from leeward.model.quantity import CPU, MEMORY, PODS, amount
 from leeward.model.termination import TerminationRecord
 from leeward.policy.selection import group_name
-from leeward.scheduling.requests import pod_requests
+from leeward.scheduling.requests import as_held, pod_requests
 from leeward.snapshot.launchable import price_of
 
 MILLI = 1000  # thousandths of a core
@@ -108,7 +108,7 @@ def running_pod(raw: Mapping[str, Any]) -> RunningPod | None:
     """Parse a raw Pod; None for one that has finished. Raises InvalidInputError for a malformed quantity."""
     if (raw.get("status") or {}).get("phase") in FINISHED:
         return None
-    requests = pod_requests(raw.get("spec") or {})
+    requests = pod_requests(as_held(raw.get("spec") or {}, raw.get("status") or {}))
     return RunningPod(pod=Pod.from_json(raw), cpu=requests.get(CPU, 0), memory=requests.get(MEMORY, 0))
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from leeward.model.instance_type import InstanceType
+from leeward.model.pod_limits import is_list
 from leeward.model.quantity import CPU, MEMORY
 from leeward.model.subnet import Subnet
 from leeward.placement.accounting import Demand, accounting_of, demand_of
@@ -105,11 +106,16 @@ def _is_beyond(pod: PodSpec) -> bool:
 
 def _beyond_limits(beyond: Mapping[str, str]) -> Iterator[Finding]:
     """Report pods that were not tried, in one warning: the upgrade evicts them like any others."""
-    if beyond:
-        first = min(beyond)
-        also = f" (and {len(beyond) - 1} more)" if len(beyond) > 1 else ""
-        message = f"it has {beyond[first]}{also}: whether a new node can host it was not tried"
-        yield warning(Code.PODS_BEYOND_LIMITS, f"pod {first}", message, "shorten that list in its workload's template")
+    by_reason: dict[str, dict[str, str]] = {}
+    for pod, reason in beyond.items():
+        by_reason.setdefault("" if is_list(reason) else reason, {})[pod] = reason
+    for kind, pods in sorted(by_reason.items()):
+        first = min(pods)
+        also = f" (and {len(pods) - 1} more)" if len(pods) > 1 else ""
+        message = f"it has {pods[first]}{also}: whether a new node can host it was not tried"
+        fix = "see that a new node can host it before its old node is drained"
+        fix = fix if kind else "shorten that list in its workload's template"
+        yield warning(Code.PODS_BEYOND_LIMITS, f"pod {first}", message, fix)
 
 
 def _not_tried(preflight: Preflight) -> Finding:
