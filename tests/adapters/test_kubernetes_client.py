@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 
 from leeward.adapters.kubernetes.answers import Request
-from leeward.adapters.kubernetes.client import ATTEMPTS, BUDGET, ClusterClient
+from leeward.adapters.kubernetes.client import ATTEMPTS, BUDGET, THROTTLES, ClusterClient
 from leeward.errors import (
     AccessDeniedError,
     ClusterUnreachableError,
@@ -18,6 +18,7 @@ from leeward.errors import (
     ThrottledError,
 )
 from leeward.ports.kubernetes import Listed
+from leeward.time_budget import TimeBudget
 from tests.adapters.kubernetes_objects import listed, raw_node, raw_pod
 from tests.adapters.scripted_server import GARBAGE, RESET, Reply, status
 from tests.fakes.clock import FakeClock
@@ -69,6 +70,40 @@ def test_throttling_waits_as_long_as_the_server_says(connect):
     cluster = connect(status(429, "busy", **{"Retry-After": "2"}), Reply(200, raw_node()))
     cluster.client.ask(NODE)
     assert cluster.clock.slept == [2]
+
+
+def busy(seconds):
+    """API priority and fairness answers in plain text."""
+    return Reply(429, b"Too many requests, please try again later.\n", {"Retry-After": str(seconds)})
+
+
+def test_a_busy_server_is_given_the_rising_pauses_that_it_asks_for(connect):
+    rising = [1, 2, 4, 8, 16, 32]
+    cluster = connect(*map(busy, rising), Reply(200, raw_node()))
+    cluster.client.ask(NODE)
+    assert cluster.clock.slept == rising
+
+
+@pytest.mark.parametrize(("seconds", "slept"), [(298, [1, 2, 4, 8, 16, 32]), (53, [1, 2, 4, 8]), (10, [1, 2])])
+def test_a_pause_takes_no_more_than_a_quarter_of_a_functions_time(connect, seconds, slept):
+    """The step of a drain has 53 seconds, and a turn in a storm ten."""
+    cluster = connect(*map(busy, [1, 2, 4, 8, 16, 32, 32]))
+    with pytest.raises(ThrottledError, match="Too many requests"):
+        cluster.client.within(TimeBudget.of(cluster.clock, seconds)).ask(NODE)
+    assert cluster.clock.slept == slept
+
+
+def test_an_eviction_is_not_kept_by_a_busy_server(connect):
+    cluster = connect(busy(1))
+    assert cluster.client.send(replace(NODE, once=True)).status == 429
+    assert cluster.clock.slept == []
+
+
+def test_a_server_that_asks_for_pauses_for_ever_is_handed_on(connect):
+    cluster = connect(busy(1))
+    with pytest.raises(ThrottledError):
+        cluster.client.ask(NODE)
+    assert len(cluster.seen) == ATTEMPTS + THROTTLES
 
 
 def test_throttling_for_longer_than_a_step_can_wait_is_handed_on(connect):

@@ -36,7 +36,8 @@ LEAST_SECONDS = 0.05  # a try with less than this left is not begun
 ATTEMPTS = 4
 BUDGET = timedelta(seconds=12)  # no further try is begun after this
 FIRST_PAUSE_SECONDS = 0.2
-LONGEST_RETRY_AFTER_SECONDS = 3.0
+LONGEST_RETRY_AFTER_SECONDS = 32.0  # API priority and fairness asks for 1, 2, 4, 8, 16 and 32
+THROTTLES = 6  # answers that ask for a pause, beside the attempts
 CONFLICT_PAUSE_SECONDS = 0.02, 0.2  # from and to: random, so that two writers of an object do not collide again
 PAGE_SIZE = 500  # of pods some 3 MB
 CONNECTIONS = 16
@@ -118,7 +119,7 @@ class ClusterClient:
         began = self._clock.now()
         answer: Answer | None = None
         trouble = ""
-        refreshed, attempt = False, 0
+        refreshed, attempt, throttles = False, 0, 0
         while attempt < ATTEMPTS:
             attempt += 1
             if self._left < LEAST_SECONDS:
@@ -136,8 +137,11 @@ class ClusterClient:
                 continue
             if answer is not None and (request.once or not (answer.broken or answer.throttled)):
                 return answer
-            if not self._wait(answer, attempt, began):
+            asked = answer.retry_after if answer is not None and throttles < THROTTLES else None
+            if not (self._wait(attempt, began) if asked is None else self._rest(asked)):
                 break
+            if asked is not None:  # a pause that the server asks for is no try
+                throttles, attempt = throttles + 1, attempt - 1
         raise self._given_up(request, answer, trouble)
 
     def list(self, request: Request, parse: Callable[[Mapping[str, Any]], T]) -> tuple[T, ...]:
@@ -218,16 +222,22 @@ class ClusterClient:
             kept.pool = (endpoint, _pool(endpoint))
         return kept.pool[1], endpoint.url.rstrip("/")
 
-    def _wait(self, answer: Answer | None, attempt: int, began: datetime) -> bool:
+    def _wait(self, attempt: int, began: datetime) -> bool:
         """Pause before the next try; False when there is to be none."""
         pause = FIRST_PAUSE_SECONDS * 2 ** (attempt - 1) * random.uniform(0.5, 1)
-        if answer is not None and answer.retry_after is not None:
-            if answer.retry_after > LONGEST_RETRY_AFTER_SECONDS:
-                return False
-            pause = max(pause, answer.retry_after)
         if attempt >= ATTEMPTS or self._clock.now() + timedelta(seconds=pause) > began + BUDGET:
             return False
         if self._budget is not None and pause + LEAST_SECONDS > self._budget.left:
+            return False
+        self._clock.sleep(pause)
+        return True
+
+    def _rest(self, asked: float) -> bool:
+        """Pause for as long as a busy server asks for, at most a quarter of the caller's time: a drain's step has hooks
+        to answer, and its own pause costs less. False where that is too long.
+        """
+        pause = max(asked, FIRST_PAUSE_SECONDS)
+        if asked > LONGEST_RETRY_AFTER_SECONDS or (self._budget is not None and pause > self._budget.left / 4):
             return False
         self._clock.sleep(pause)
         return True
