@@ -120,6 +120,15 @@ def too_large_version(asked: int, current: int) -> ApiError:
     return ApiError(504, "Timeout", f"Timeout: {message}", details={"causes": causes}, retry_after=1)
 
 
+def exact_at_zero() -> ApiError:
+    """Return the refusal of a list at exactly version 0, which is no version."""
+    text = 'Forbidden: resourceVersionMatch "Exact" is forbidden for resourceVersion "0"'
+    causes = [{"reason": "FieldValueForbidden", "message": text, "field": "resourceVersionMatch"}]
+    message = f'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: {text}'
+    details = {"group": "meta.k8s.io", "kind": "ListOptions", "causes": causes}
+    return ApiError(422, "Invalid", message, details=details)
+
+
 def namespace_terminating(resource: Resource, name: str, namespace: str) -> ApiError:
     why = f"unable to create new content in namespace {namespace} because it is being terminated"
     cause = {

@@ -8,7 +8,7 @@ import itertools
 import json
 from dataclasses import dataclass
 
-from local.cluster.errors import bad_request, expired, not_a_number, too_large_version
+from local.cluster.errors import bad_request, exact_at_zero, expired, not_a_number, too_large_version
 from local.cluster.objects import Obj
 from local.cluster.selectors import matcher
 from local.cluster.store import Store
@@ -32,6 +32,7 @@ class ListRequest:
     limit: int = 0
     token: str = ""
     resource_version: str = ""
+    version_match: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +64,8 @@ class Pager:
         if request.token:
             return self._continued(request, now)
         self._check_version(request.resource_version)
+        if (request.version_match, request.resource_version) == ("Exact", "0"):
+            raise exact_at_zero()
         objects = self._matching(request)
         version = self._store.version
         # a list from the watch cache (resourceVersion=0) ignores the limit, as the real server does

@@ -24,6 +24,7 @@ _KEY_NAME = re.compile(r"^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$")
 _VALUE = re.compile(r"^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$")
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _ANNOTATIONS_LIMIT = 256 * 1024
+_EVENT_MESSAGE = 1024
 
 
 def check(resource: Resource, obj: Obj, old: Obj | None) -> None:
@@ -215,6 +216,9 @@ def _event(obj: Obj, _old: Obj | None) -> list[Cause]:
     if about != namespace and not (about == "" and namespace == "default"):
         text = f'Invalid value: "{about}": does not match event.namespace'
         return [("involvedObject.namespace", "FieldValueInvalid", text)]
+    message = obj.get("message") or ""
+    if obj.get("eventTime") and len(message.encode()) > _EVENT_MESSAGE:  # legacy Events have no limit
+        return [("message", "FieldValueInvalid", f"Invalid value: can have at most {_EVENT_MESSAGE} characters")]
     return []
 
 

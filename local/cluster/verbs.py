@@ -138,6 +138,7 @@ class Verbs:
             limit=max(0, int(limit)),
             token=call.query.get("continue", ""),
             resource_version=call.query.get("resourceVersion", ""),
+            version_match=call.query.get("resourceVersionMatch", ""),
         )
         page = self.pager.page(request, now=self.cluster.now())
         if call.wants_table:

@@ -16,8 +16,13 @@ _NOT_EVALUATED = ("paramKind", "variables", "auditAnnotations")
 def webhook_configuration(obj: Obj, _old: Obj | None) -> list[Cause]:
     """Check a webhook configuration by `pkg/apis/admissionregistration/validation`."""
     causes: list[Cause] = []
+    names: set[str] = set()
     for index, webhook in enumerate(obj.get("webhooks") or []):
         causes += _webhook(webhook, f"webhooks[{index}]")
+        name = webhook.get("name", "")
+        if name in names:
+            causes.append((f"webhooks[{index}].name", "FieldValueDuplicate", f'Duplicate value: "{name}"'))
+        names.add(name)
     return causes
 
 

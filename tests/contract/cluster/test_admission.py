@@ -13,6 +13,7 @@ from tests.contract.worlds.clusters import a_deployment, ready
 
 RULE = {"apiGroups": [""], "apiVersions": ["v1"]}
 EVICTIONS = {**RULE, "operations": ["CREATE"], "resources": ["pods/eviction"]}
+OTHER = "other.policies.example"  # names are unique in an object
 GONE = 'Post "https://gone.{}.svc:443/check?timeout=10s": service "gone" not found'
 
 
@@ -105,11 +106,19 @@ def test_a_webhook_that_fails_and_ignores_failures_lets_the_eviction_through(wor
     a_deployment(world)
     (name,) = ready(world, "web")
     ignoring = a_webhook(world, failurePolicy="Ignore")
-    failing = a_webhook(world, {**RULE, "operations": ["CREATE"], "resources": ["events"]})
+    failing = a_webhook(world, {**RULE, "operations": ["CREATE"], "resources": ["events"]}, name=OTHER)
     planted("validatingwebhookconfigurations", {**ignoring, "webhooks": ignoring["webhooks"] + failing["webhooks"]})
     refused(world, lambda: an_event(world, dry_run=True))  # by now the other webhook of the object is observed too
     assert eviction(world, name).code == 201
     assert name not in ready(world, "web")
+
+
+def test_two_webhooks_of_one_name_in_an_object_are_refused(world):
+    twice = a_webhook(world)
+    twice["webhooks"] *= 2
+    reply = world.post("validatingwebhookconfigurations", twice)
+    assert (reply.code, reply.reason) == (422, "Invalid")
+    assert 'webhooks[1].name: Duplicate value: "engine.policies.example"' in reply.message
 
 
 @pytest.mark.parametrize("resource", ["events", "configmaps"])
@@ -140,6 +149,7 @@ def test_a_webhook_of_another_namespace_refuses_nothing_here(world, planted):
     elsewhere = {"matchLabels": {"kubernetes.io/metadata.name": "kube-public"}}
     here = a_webhook(world, {**RULE, "operations": ["CREATE"], "resources": ["configmaps"]})
     there = a_webhook(world, {**RULE, "operations": ["CREATE"], "resources": ["events"]}, namespaceSelector=elsewhere)
+    there["webhooks"][0]["name"] = OTHER
     planted("validatingwebhookconfigurations", {**here, "webhooks": here["webhooks"] + there["webhooks"]})
     refused(world, lambda: world.post("configmaps", {"metadata": {"name": "settings"}}, dry_run=True))
     assert an_event(world).code == 201

@@ -1,5 +1,7 @@
 """Status codes and bodies of requests that a real API server (v1.36) answers in a way that is easily guessed wrong."""
 
+from urllib.parse import quote
+
 import pytest
 
 from tests.contract.worlds.clusters import a_deployment, a_lone_pod, ready, there
@@ -84,6 +86,7 @@ def test_a_forced_deletion_answers_without_grace(world):
     ("query", "code"),
     [
         ("resourceVersion=0&limit=1", 200),
+        ("resourceVersion=0&resourceVersionMatch=Exact", 422),
         ("resourceVersion=first", 400),
         ("limit=-1", 200),
         ("limit=many", 400),
@@ -93,11 +96,15 @@ def test_a_forced_deletion_answers_without_grace(world):
 def test_a_list_judges_its_version_and_its_limit(served_world, query, code):
     for name in ("a", "b"):
         served_world.post("configmaps", {"metadata": {"name": name, "labels": {"of": "list"}}})
-    reply = served_world.list("configmaps", f"labelSelector=of%3Dlist&{query}")
+
+    def both():
+        reply = served_world.list("configmaps", f"labelSelector=of%3Dlist&{query}")
+        return reply if reply.code != 200 or len(reply.body["items"]) == 2 else None
+
+    # resourceVersion=0 may be answered from a cache that does not have both yet
+    reply = served_world.until(both, "both objects in the list")
     assert reply.code == code
     match code:
-        case 200:
-            assert len(reply.body["items"]) == 2
         case 504:
             assert (reply.reason, reply.body["details"]["retryAfterSeconds"]) == ("Timeout", 1)
 
@@ -155,3 +162,58 @@ def test_a_budget_of_max_unavailable_over_a_pod_without_a_controller_allows_noth
     (cause,) = reply.body["details"]["causes"]
     assert (reply.code, cause["reason"]) == (429, "DisruptionBudget")
     assert cause["message"] == "The disruption budget alone does not allow evicting pods currently"
+
+
+def test_a_list_in_pages_is_one_snapshot(served_world):
+    world = served_world
+    names = [f"page-{number}" for number in range(5)]
+    for name in names:
+        assert world.post("configmaps", {"metadata": {"name": name, "labels": {"of": "pages"}}}).code == 201
+    query, found, versions, token = "labelSelector=of%3Dpages&limit=2", [], set(), ""
+    while True:
+        reply = world.list("configmaps", f"{query}&continue={quote(token)}" if token else query)
+        assert (reply.code, len(reply.body["items"]) <= 2) == (200, True)
+        found += [item["metadata"]["name"] for item in reply.body["items"]]
+        versions.add(reply.body["metadata"]["resourceVersion"])
+        token = reply.body["metadata"].get("continue", "")
+        if not token:
+            break
+        world.post("configmaps", {"metadata": {"name": f"late-{len(found)}", "labels": {"of": "pages"}}})
+    assert (found, len(versions)) == (names, 1)
+
+
+@pytest.mark.parametrize(("length", "code"), [(1024, 201), (1025, 422)])
+def test_an_event_with_a_time_of_its_own_may_not_say_more_than_1024_characters(world, length, code):
+    about = {"kind": "Pod", "apiVersion": "v1", "name": "web", "namespace": world.namespace}
+    body = {
+        **{"metadata": {"name": "a-long-note"}, "involvedObject": about, "reason": "R", "message": "m" * length},
+        **{"eventTime": "2026-11-27T10:00:00.000000Z", "action": "Drain", "type": "Normal"},
+        **{"reportingComponent": "example.com/drain", "reportingInstance": "drain-1"},
+    }
+    assert world.post("events", body).code == code
+
+
+def test_a_finalizer_keeps_a_deleted_node_and_none_is_added_to_it(expendable_world):
+    world = expendable_world
+    name = world.nodes[1]
+    held = {"metadata": {"finalizers": ["example.com/held"]}}
+    assert world.patch("nodes", name, held).code == 200
+    assert world.remove("nodes", name).code == 200
+    node = world.api.node(name)
+    assert node is not None
+    assert node.deleting
+    more = {"metadata": {"finalizers": ["example.com/held", "example.com/more"]}}
+    assert world.patch("nodes", name, more).code == 422
+    world.api.remove_finalizer(node, "example.com/held")
+    assert world.until(lambda: world.api.node(name) is None, "the node is gone")
+
+
+def test_a_scale_is_written_at_the_version_that_was_read_alone(world):
+    a_deployment(world)
+    (pod,) = [pod for pod in world.api.pods() if pod.namespace == world.namespace]
+    before = world.api.deployment_of(pod)
+    assert before is not None
+    assert world.api.scale(before, 2)
+    assert not world.api.scale(before, 3)
+    after = world.until(lambda: len(ready(world, "web")) == 2 and world.api.deployment_of(pod), "two replicas Ready")
+    assert after.replicas == 2

@@ -181,7 +181,11 @@ class ServedCluster:
         self.namespace = f"contract-{uuid.uuid4().hex[:8]}"
         self._call("POST", "/api/v1/namespaces", {"metadata": {"name": self.namespace}})
         workers = [node.name for node in self.api.nodes() if node.ready and not node.unschedulable and not node.taints]
+        assert len(workers) >= 2, f"found the workers {workers}, expected two that take pods"
         self.nodes = (workers[0], workers[1])
+        self._others = workers[2:]
+        for name in self._others:  # a scenario about "the only free node" means it
+            self._cordon(name, unschedulable=True)
 
     def create(self, resource: str, body: Mapping[str, Any]) -> None:
         self._call("POST", self._path(resource), body)
@@ -235,9 +239,14 @@ class ServedCluster:
             node = self.api.node(name)
             if node is not None:
                 self.api.untaint(node, disruption_taint(node.disrupted_by or ""))
+        for name in self._others:
+            self._cordon(name, unschedulable=None)
         self._ask("DELETE", f"/api/v1/namespaces/{self.namespace}")
         self._client.close()
         self._pool.clear()
+
+    def _cordon(self, name: str, *, unschedulable: bool | None) -> None:
+        self.patch("nodes", name, {"spec": {"unschedulable": unschedulable}})
 
     def _call(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
         reply = self._ask(method, path, body)
