@@ -205,6 +205,16 @@ def test_a_request_asked_once_that_is_not_answered_in_its_time_is_given_up(conne
     assert cluster.kube_config.lookups == 0  # a slow webhook says nothing about the endpoint
 
 
+def test_a_page_from_a_server_whose_cache_is_older_than_the_first_is_waited_for(connect):
+    """An API server that was just upgraded does not know the version yet at which the list began."""
+    behind = status(504, "Timeout: Too large resource version: 9, current: 7", reason="Timeout", **{"Retry-After": "1"})
+    pages = [Reply(200, listed(raw_node("a"), more="next")), behind, behind, Reply(200, listed(raw_node("b")))]
+    cluster = connect(*pages)
+    assert cluster.client.list(NODES, lambda raw: raw["metadata"]["name"]) == ("a", "b")
+    assert [seen.query.get("continue") for seen in cluster.seen] == [None, "next", "next", "next"]
+    assert cluster.clock.slept == [1, 1]
+
+
 def test_an_expired_list_is_begun_again_once_and_counts_nothing_twice(connect):
     page = Reply(200, listed(raw_node("a"), more="old"))
     cluster = connect(page, status(410, "too old"), page, Reply(200, listed(raw_node("b"))))

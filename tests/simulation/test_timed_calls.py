@@ -27,6 +27,9 @@ class SlowGate:
     def pass_time(self, seconds):
         self.clock.sleep(seconds)
 
+    def now(self):
+        return self.clock.now().timestamp()
+
 
 def asked(seconds, budget, **named):
     clock, seen = FakeClock(), []
@@ -72,3 +75,21 @@ def test_an_event_that_is_not_answered_is_lost_and_holds_nothing_up(late):
     clock.sleep(1)
     assert api.event() is None
     assert clock.slept == [2, 1]
+
+
+def test_a_call_beside_others_takes_the_time_of_its_answer_once():
+    api, clock, seen = asked(8, 50)
+    ended = api.beside(api.evict)
+    assert not ended(3)
+    clock.advance(seconds=4)
+    assert ended(3)
+    assert (clock.slept, seen) == ([3, 1], ["evict"])
+
+
+def test_a_call_beside_others_that_is_not_answered_fails_when_the_real_client_gives_up():
+    api, clock, _ = asked(1000, 290)
+    ended = api.beside(api.evict)
+    assert not ended(30)
+    with pytest.raises(ClusterUnreachableError, match="no answer within"):
+        ended(30)
+    assert sum(clock.slept) == 31
