@@ -174,7 +174,8 @@ class FakeKubernetes(FakeNodes):
     def beside(self, work: Callable[[], None]) -> Callable[[float], bool]:
         """The effect comes at once; the answer after the time that the calls in it take."""
         began, take_time = self.clock.now(), self.take_time
-        taken, failure = [0.0], None
+        taken = [0.0]
+        failure: Exception | None = None
         self.take_time = taken.append
         try:
             work()

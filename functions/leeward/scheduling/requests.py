@@ -60,7 +60,7 @@ def as_held(spec: Mapping[str, Any], status: Mapping[str, Any]) -> Mapping[str, 
     return spec
 
 
-def _is_settled(container: Mapping[str, Any], known: Mapping[str, Any]) -> bool:
+def _is_settled(container: Mapping[str, Any], known: Mapping[Any, Any]) -> bool:
     asked, one = (container.get("resources") or {}).get("requests"), known.get(container.get("name"))
     return one is None or all(
         not has or has == asked for has in (one["resources"].get("requests"), one.get("allocatedResources"))
