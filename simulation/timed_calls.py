@@ -25,7 +25,7 @@ class TimedKubernetes:
         self._api, self._gate, self._budget = api, gate, budget
         self._passes: Callable[[float], object] = (
             gate.pass_time
-        )  # or notes it, for work that is done beside other calls
+        )  # or notes it, for work beside other calls
 
     def beside(self, work: Callable[[], None]) -> Callable[[float], bool]:
         """Do the work at once; its answer comes after the time that its calls take."""
