@@ -23,9 +23,7 @@ class TimedKubernetes:
 
     def __init__(self, api: Kubernetes, gate: Injector, budget: TimeBudget | None) -> None:
         self._api, self._gate, self._budget = api, gate, budget
-        self._passes: Callable[[float], object] = (
-            gate.pass_time
-        )  # or notes it, for work beside other calls
+        self._passes: Callable[[float], object] = gate.pass_time  # or notes it, for work beside other calls
 
     def beside(self, work: Callable[[], None]) -> Callable[[float], bool]:
         """Do the work at once; its answer comes after the time that its calls take."""
