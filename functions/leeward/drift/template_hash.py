@@ -14,7 +14,7 @@ from leeward.model.launch import USER_DATA_LEFT_OUT, LaunchSettings
 from leeward.node_template.user_data import kubelet_settings
 from leeward.policy.document import DesiredTaint, NodePolicy
 
-VERSION = "v1"
+VERSION = "v2"
 _DIGITS = 12
 
 
@@ -50,7 +50,8 @@ def _kubelet(user_data: str) -> str:
     found = kubelet_settings(user_data)
     labels, taints = sorted(found.labels.items()), sorted((t.key, t.effect, t.value) for t in found.taints)
     kept = [sorted(part.items()) for part in (found.kube_reserved, found.system_reserved, found.eviction_hard)]
-    return repr((found.max_pods, found.counts_interfaces, labels, taints, kept, found.local_disks))
+    pods = (found.max_pods, found.expression, found.ceiling, found.counts_interfaces)
+    return repr((*pods, labels, taints, kept, found.local_disks, found.mirrored))
 
 
 def _taint(taint: DesiredTaint) -> tuple[str, str, str]:

@@ -14,6 +14,7 @@ from leeward.errors import InvalidInputError
 from leeward.model.node import Taint
 from leeward.model.quantity import CPU, EPHEMERAL_STORAGE, MEMORY, amount
 from leeward.model.visible import quoted
+from leeward.node_template.provenance import Origins, joined
 
 MIB, GIB = 1024**2, 1024**3
 BASE_MEMORY_MIB, POD_MEMORY_MIB = 255, 11
@@ -34,22 +35,24 @@ class Family(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KubeletSettings:
-    """Settings of the user data. Texts are Kubernetes quantities (thresholds also percentages). `max_pods` None: not
-    set; `counts_interfaces` False: bootstrap.sh with --use-max-pods false. `replaces`: settings that came as flags,
-    which replace EKS' own values instead of joining them. `warnings`: parts that could not be parsed.
-    """
+    """Settings of the user data. Texts are Kubernetes quantities (thresholds also percentages)."""
 
     family: Family | None = None
-    max_pods: int | None = None
-    counts_interfaces: bool = True
+    max_pods: int | None = None  # None: not set
+    expression: str = ""  # maxPodsExpression of a NodeConfig
+    ceiling: int | None = None  # most pods where their number is not known
+    counts_interfaces: bool = True  # False: bootstrap.sh with --use-max-pods false
     labels: Mapping[str, str] = field(default_factory=dict)
     taints: tuple[Taint, ...] = ()
     kube_reserved: Mapping[str, str] = field(default_factory=dict)
     system_reserved: Mapping[str, str] = field(default_factory=dict)
     eviction_hard: Mapping[str, str] = field(default_factory=dict)
-    replaces: frozenset[str] = frozenset()
-    local_disks: bool = False
-    warnings: tuple[str, ...] = ()
+    replaces: frozenset[str] = frozenset()  # settings that came as flags: they replace EKS' own values, not join them
+    local_disks: bool = False  # all made into one volume for kubelet
+    mirrored: bool = False  # RAID10: half of their size
+    recognised: bool = False  # something in it sets up kubelet
+    provenance: Origins = field(default_factory=dict)  # absent: the user data does not decide it
+    warnings: tuple[str, ...] = ()  # parts that could not be parsed
 
     def joined(self, later: Self) -> Self:
         """Join both, the later one winning: parts of one user data come one after the other."""
@@ -57,6 +60,8 @@ class KubeletSettings:
             later,
             family=later.family or self.family,
             max_pods=self.max_pods if later.max_pods is None else later.max_pods,
+            expression=later.expression or self.expression,
+            ceiling=min((most for most in (self.ceiling, later.ceiling) if most is not None), default=None),
             counts_interfaces=self.counts_interfaces and later.counts_interfaces,
             labels={**self.labels, **later.labels},
             taints=later.taints or self.taints,
@@ -65,6 +70,9 @@ class KubeletSettings:
             eviction_hard={**self.eviction_hard, **later.eviction_hard},
             replaces=self.replaces | later.replaces,
             local_disks=self.local_disks or later.local_disks,
+            mirrored=self.mirrored or later.mirrored,
+            recognised=self.recognised or later.recognised,
+            provenance=joined(self.provenance, later.provenance),
             warnings=(*self.warnings, *later.warnings),
         )
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from leeward.model.instance_type import InstanceType
+from leeward.node_template.expression import evaluate
 from leeward.node_template.kubelet import Family, KubeletSettings
 
 HOST_NETWORK_PODS = 2  # aws-node and kube-proxy, which need no address of the interfaces
@@ -63,16 +64,38 @@ def max_pods(
 
     A value in the user data wins; otherwise the interfaces are counted, without a cap. `computed_by_eks`: EKS chooses
     the image and writes the user data. It caps the number at 110, or at 250 from 30 vCPUs on, and uses the smallest
-    number of all types for each.
+    number of all types for each. A number that is unknown is at most the settings' `ceiling`.
     """
+    found = _max_pods(kinds, settings, networking, computed_by_eks=computed_by_eks)
+    return found if settings.ceiling is None else min(found, settings.ceiling)
+
+
+def _max_pods(
+    kinds: Sequence[InstanceType], settings: KubeletSettings, networking: Networking, *, computed_by_eks: bool
+) -> int:
     first = kinds[0]
     if settings.family is Family.WINDOWS or not settings.counts_interfaces:
         return settings.max_pods or KUBELET_DEFAULT_MAX_PODS
+    own = expressed_pods(first, settings) if settings.max_pods is None else settings.max_pods
     if not computed_by_eks:
-        return interface_pods(first) if settings.max_pods is None else settings.max_pods
+        return interface_pods(first) if own is None else own
     if settings.max_pods is not None:
         return min(settings.max_pods, _cap(first))
-    return min(min(interface_pods(kind, networking), _cap(kind)) for kind in kinds)
+    # EKS may write maxPods beside an expression, and would win: the smaller number counts
+    most = _cap(first) if own is None else min(own, _cap(first))
+    return min(most, *(min(interface_pods(kind, networking), _cap(kind)) for kind in kinds))
+
+
+def expressed_pods(kind: InstanceType, settings: KubeletSettings) -> int | None:
+    """Return the value of the settings' maxPodsExpression on the type; None without one."""
+    if not settings.expression:
+        return None
+    values = {
+        "default_enis": kind.max_enis,
+        "ips_per_eni": kind.ips_per_eni,
+        "max_pods": interface_pods(kind),
+    }
+    return evaluate(settings.expression, values)
 
 
 def _cap(kind: InstanceType) -> int:
@@ -82,6 +105,6 @@ def _cap(kind: InstanceType) -> int:
 def reserved_pods(kind: InstanceType, settings: KubeletSettings, most: int) -> int:
     """Return the number of pods for which memory of the kubelet is reserved. `most`: max pods of the node.
 
-    Amazon Linux counts the interfaces whatever max pods is; Bottlerocket uses max pods.
+    Amazon Linux counts the interfaces, or its expression, whatever max pods is; Bottlerocket uses max pods.
     """
-    return most if settings.family is Family.BOTTLEROCKET else interface_pods(kind)
+    return most if settings.family is Family.BOTTLEROCKET else expressed_pods(kind, settings) or interface_pods(kind)

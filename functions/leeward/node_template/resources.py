@@ -74,11 +74,12 @@ def usable_memory(kind: InstanceType) -> int:
 
 
 def _storage(kind: InstanceType, kubelet: KubeletSettings, launch: LaunchSettings, disk_gib: int | None) -> int:
-    """Return the bytes of the volume that holds kubelet's files: local disks made into one, the volume of the launch
-    template (Bottlerocket: its data volume), the node group's diskSize, EKS' default.
+    """Return the bytes of the volume that holds kubelet's files: local disks made into one (half of their size where
+    each byte is kept twice), the volume of the launch template (Bottlerocket: its data volume), the node group's
+    diskSize, EKS' default.
     """
     if kubelet.local_disks and kind.local_storage_gb:
-        return kind.local_storage_gb * 10**9
+        return kind.local_storage_gb * 10**9 // (2 if kubelet.mirrored else 1)
     devices = (BOTTLEROCKET_DATA,) if kubelet.family is Family.BOTTLEROCKET else ROOT_DEVICES
     root_gib = next((launch.volumes[device] for device in devices if device in launch.volumes), None)
     default = WINDOWS_VOLUME_GIB if kubelet.family is Family.WINDOWS else DEFAULT_VOLUME_GIB

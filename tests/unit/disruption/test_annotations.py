@@ -97,7 +97,7 @@ def test_hashes_of_another_version_are_replaced_and_those_of_ours_stay():
 
     new = hashes()
     old = {"leeward.dev/template-hash": "userData=0", "leeward.dev/template-hash-version": "v0"}
-    assert new["leeward.dev/template-hash-version"] == "v1"
+    assert new["leeward.dev/template-hash-version"] == "v2"
     assert hashes(**old) == new
     assert hashes(**new) == {}
 

@@ -171,7 +171,7 @@ def test_what_was_remembered_on_the_node_counts_and_hashes_of_another_version_do
     """Karpenter's nodepool-hash-version: a change of the algorithm never rolls a fleet."""
     fleet = a_fleet().group("web", launch=LaunchSettings(user_data=script("")))
     remembered = written(fleet.node("n1"))
-    assert remembered["leeward.dev/template-hash-version"] == "v1"
+    assert remembered["leeward.dev/template-hash-version"] == "v2"
     later = a_fleet().group("web", launch=LaunchSettings(user_data=script("# new"))).node("n1", annotations=remembered)
     assert fields(later) == [Field.USER_DATA]
     old = remembered | {"leeward.dev/template-hash-version": "v0"}

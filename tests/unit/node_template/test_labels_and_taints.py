@@ -20,6 +20,7 @@ from tests.unit.node_template.builders import (
 )
 
 NODEGROUP = {
+    "amiType": "AL2_x86_64",
     "labels": {"team": "api", "only": "api"},
     "taints": [
         {"key": "dedicated", "value": "api", "effect": "NO_SCHEDULE"},

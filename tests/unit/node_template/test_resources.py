@@ -114,7 +114,7 @@ def test_where_eks_writes_the_user_data_max_pods_is_capped_at_110_and_from_30_co
 def test_the_cap_holds_whatever_the_user_data_of_a_managed_group_says():
     """The EKS user guide: it takes precedence over any other configuration of max pods."""
     launch = a_launch("m5.large", "#!/bin/bash\n/etc/eks/bootstrap.sh blue --kubelet-extra-args --max-pods=200\n")
-    assert capacity(launch=launch, nodegroup=a_nodegroup())["pods"] == "110"
+    assert capacity(launch=launch, nodegroup=a_nodegroup(amiType="AL2_x86_64"))["pods"] == "110"
     assert capacity(launch=launch, nodegroup=a_nodegroup(amiType="CUSTOM"))["pods"] == "200"
 
 
