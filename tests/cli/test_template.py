@@ -269,6 +269,19 @@ class TestSources:
         node = folder.node(launch_template_versions=versions(data))
         assert (node["status"]["capacity"]["pods"], labels(node)["team"]) == ("11", "web")
 
+    def test_it_is_told_how_far_the_template_can_be_relied_on(self, folder, leeward):
+        script = "#!/bin/bash\nif [ -n \"$A\" ]; then\n  EXTRA=--register-with-taints=a=b:NoSchedule\nfi\n"
+        script += "/etc/eks/bootstrap.sh prod --kubelet-extra-args \"--max-pods=11 $EXTRA\"\n"
+        data = {"InstanceType": "m5.large", "UserData": base64.b64encode(script.encode()).decode()}
+        files = {"launch_template_versions": versions(data)}
+        node = folder.node(**files, said="--register-with-taints: set in a branch")
+        origins = "labels=estimated,taints=unknown,maxPods=estimated,capacity=declared,os=declared,architecture=declared"
+        assert node["metadata"]["annotations"] == {"leeward.dev/template-provenance": origins}
+        assert node["spec"]["taints"] == [{"key": "a", "value": "b", "effect": "NoSchedule"}]
+        table = leeward("template", "web", "--snapshot", folder.write(**files), "-o", "table").out
+        assert "ATTRIBUTES" in table
+        assert "unknown" in table
+
     def test_without_instance_types_memory_is_not_shown_and_that_is_said(self, folder):
         node = folder.node(instance_types=None, said="memory of m5.large is not known")
         assert node["status"]["allocatable"] == {"cpu": "1930m", "ephemeral-storage": "17Gi", "pods": "29"}

@@ -11,7 +11,7 @@ from leeward.cli.context import ClusterContext, context_of
 from leeward.cli.output import Output, emit, tell
 from leeward.cli.tables import Table
 from leeward.errors import InvalidInputError
-from leeward.node_template.build import Sources, expected_node, unknown_type
+from leeward.node_template.build import ExpectedNode, Sources, expected_node, unknown_type
 from leeward.node_template.gathering import look_up, sources_of
 from leeward.policy.document import TemplatePolicy
 from leeward.policy.selection import policy_for
@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
     for warning in node.warnings:
         tell(warning)
     document = node.to_json()
-    emit(document, arguments.view, lambda: _report(inputs, document))
+    emit(document, arguments.view, lambda: _report(inputs, node, document))
     return 1 if unknown_type(inputs.sources) else 0
 
 
@@ -81,8 +81,11 @@ def _check(what: str, asked: str | None, allowed: tuple[str, ...]) -> None:
         raise InvalidInputError(f"template: found {what} {asked!r}, expected one of the group's: {shown}")
 
 
-def _report(inputs: TemplateInputs, document: Mapping[str, Any]) -> list[Table | str]:
+def _report(inputs: TemplateInputs, node: ExpectedNode, document: Mapping[str, Any]) -> list[Table | str]:
     status, spec = document["status"], document["spec"]
+    origins = Table(("ATTRIBUTES", "ORIGIN"), kind="attribute")
+    for attribute, origin in node.provenance.items():
+        origins.add(attribute.value, origin.value)
     title = f"the next node of {inputs.sources.group.name}"
     amounts = Table(("RESOURCE", "CAPACITY", "ALLOCATABLE"), title=title, kind="resource")
     for name, value in status["capacity"].items():
@@ -93,4 +96,4 @@ def _report(inputs: TemplateInputs, document: Mapping[str, Any]) -> list[Table |
     labels = Table(("LABEL", "VALUE"), kind="label")
     for key, value in document["metadata"]["labels"].items():
         labels.add(key, value)
-    return [amounts, taints, labels]
+    return [amounts, taints, labels, origins]

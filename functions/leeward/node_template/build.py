@@ -12,10 +12,11 @@ from leeward.model.launch import LaunchSettings
 from leeward.model.node import Taint
 from leeward.model.nodegroup import Nodegroup
 from leeward.model.quantity import written
-from leeward.node_template import labels
+from leeward.node_template import labels, provenance
 from leeward.node_template.choices import Choices, architecture_of, is_windows, narrowed
 from leeward.node_template.kubelet import Family, KubeletSettings
 from leeward.node_template.pods import NO_CNI_SETTINGS, Networking
+from leeward.node_template.provenance import Attribute, Origins, Provenance, weakest
 from leeward.node_template.resources import Resources, resources_of
 from leeward.node_template.tags import TagFacts, resources, tag_facts
 from leeward.node_template.user_data import kubelet_settings
@@ -40,7 +41,8 @@ class Sources:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpectedNode:
     """Node that does not exist yet. Amounts as `leeward.model.quantity` counts them; without cpu and memory where the
-    instance type is not known, so that no pod seems to fit. `warnings`: assumptions and skipped inputs.
+    instance type is not known, so that no pod seems to fit. `warnings`: assumptions and skipped inputs; `provenance`:
+    how far each group of attributes can be relied on.
     """
 
     name: str
@@ -50,6 +52,7 @@ class ExpectedNode:
     capacity: Mapping[str, int]
     allocatable: Mapping[str, int]
     warnings: tuple[str, ...] = ()
+    provenance: Origins = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """Return a Node object as `kubectl get node -o json` shows one (docs/schema/template.json); it is Ready."""
@@ -57,10 +60,11 @@ class ExpectedNode:
             {"key": one.key, **({"value": one.value} if one.value else {}), "effect": one.effect} for one in self.taints
         ]
         spec = {"taints": taints} if taints else {}
+        noted = {"annotations": {provenance.ANNOTATION: provenance.written(self.provenance)}} if self.provenance else {}
         return {
             "apiVersion": "v1",
             "kind": "Node",
-            "metadata": {"name": self.name, "labels": dict(sorted(self.labels.items()))},
+            "metadata": {"name": self.name, "labels": dict(sorted(self.labels.items())), **noted},
             "spec": spec,
             "status": {
                 "capacity": _written(self.capacity),
@@ -96,8 +100,10 @@ def expected_node(sources: Sources, precedence: str = TAGS_WIN) -> ExpectedNode:
             *sources.choices.warnings,
             *tags.warnings,
             *kubelet.warnings,
+            *_unrecognised(sources, launch, kubelet),
             *found.warnings,
         ),
+        provenance=_origins(sources, kubelet, tags),
     )
 
 
@@ -117,8 +123,9 @@ def expected_nodes(sources: Sources, precedence: str = TAGS_WIN) -> Iterator[Exp
 
 def _kubelet(sources: Sources, launch: LaunchSettings) -> KubeletSettings:
     """Return the user data's settings; EKS' image type gives the family."""
-    found = kubelet_settings(launch.user_data)
     nodegroup = sources.nodegroup
+    nodeadm = nodegroup is not None and nodegroup.ami_type.startswith("AL2023")
+    found = kubelet_settings(launch.user_data, nodeadm=nodeadm)
     if is_windows(nodegroup):
         return replace(found, family=Family.WINDOWS)
     if nodegroup is not None and nodegroup.ami_type.startswith("BOTTLEROCKET"):
@@ -140,6 +147,54 @@ def _resources(sources: Sources, launch: LaunchSettings, kubelet: KubeletSetting
         disk_gib=sources.nodegroup.disk_gib if sources.nodegroup else None,
         computed_by_eks=_computed_by_eks(sources),
     )
+
+
+def _unrecognised(sources: Sources, launch: LaunchSettings, kubelet: KubeletSettings) -> tuple[str, ...]:
+    """Return the warning that nothing in the user data sets up kubelet, where EKS adds nothing to it."""
+    if kubelet.recognised or not launch.user_data or _computed_by_eks(sources):
+        return ()
+    return (
+        "user data: nothing in it was recognised: labels, taints, reserved resources and the maximum of pods are "
+        "unknown, EKS' defaults are taken",
+    )
+
+
+def _origins(sources: Sources, kubelet: KubeletSettings, tags: TagFacts) -> dict[Attribute, Provenance]:
+    """Return the origin of each group of attributes: the least reliable of those that contribute."""
+    of_api = Provenance.DECLARED if sources.nodegroup else Provenance.ESTIMATED  # else the tags alone
+    told = of_api if _computed_by_eks(sources) else Provenance.DECLARED if kubelet.recognised else Provenance.UNKNOWN
+    origins = {attribute: weakest(told, kubelet.provenance.get(attribute, told)) for attribute in provenance.KUBELET}
+    if Attribute.MAX_PODS not in kubelet.provenance:
+        origins[Attribute.MAX_PODS] = weakest(told, Provenance.ESTIMATED)  # the formula of the interfaces
+    for attribute, tagged in ((Attribute.LABELS, tags.labels), (Attribute.TAINTS, tags.taints)):
+        if tagged and sources.nodegroup is None:
+            origins[attribute] = weakest(origins[attribute], Provenance.ESTIMATED)
+    kind = _kind(sources)
+    origins[Attribute.CAPACITY] = _of_capacity(sources, kubelet, kind)
+    if kind is None and sources.choices.minima is None:
+        origins[Attribute.MAX_PODS] = Provenance.UNKNOWN
+    declares = sources.nodegroup is not None and architecture_of(sources.nodegroup) is not None
+    named = declares or kubelet.family is not None
+    origins[Attribute.OS] = Provenance.DECLARED if named else Provenance.ESTIMATED
+    origins[Attribute.ARCHITECTURE] = (
+        Provenance.DECLARED if declares or (kind and kind.architectures) else Provenance.UNKNOWN
+    )
+    return origins
+
+
+def _of_capacity(sources: Sources, kubelet: KubeletSettings, kind: InstanceType | None) -> Provenance:
+    """Return the origin of the capacity: EC2 declares that of a type, less what user data says."""
+    if kind is None or not kind.memory_mib:
+        return Provenance.ESTIMATED if sources.choices.minima else Provenance.UNKNOWN
+    unread = not kubelet.recognised and not _computed_by_eks(sources)
+    told = Provenance.ESTIMATED if unread else Provenance.DECLARED
+    return weakest(told, kubelet.provenance.get(Attribute.CAPACITY, told))
+
+
+def _kind(sources: Sources) -> InstanceType | None:
+    """Return the type that stands for all; None where it is not known."""
+    names = sources.choices.types
+    return sources.types.get(names[0]) if names and sources.choices.minima is None else None
 
 
 def _computed_by_eks(sources: Sources) -> bool:
@@ -164,7 +219,7 @@ def _labels(
 ) -> dict[str, str]:
     chosen, nodegroup = sources.choices, sources.nodegroup
     known = chosen.types and chosen.minima is None
-    kind = sources.types.get(chosen.types[0]) if known else None
+    kind = _kind(sources)
     architecture = kind.architectures[0] if kind and kind.architectures else architecture_of(nodegroup)
     generic = labels.generic(
         name=name,
