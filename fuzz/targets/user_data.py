@@ -1,4 +1,5 @@
-"""User data: AL2's scripts, AL2023's NodeConfig in YAML, JSON and MIME parts, Bottlerocket's TOML."""
+"""User data: AL2's and Windows' scripts, AL2023's NodeConfig in YAML, JSON and MIME parts, Bottlerocket's TOML, and
+eksctl's cloud-config; also scripts that are put together from flags, branches and calls."""
 
 import base64
 import gzip
@@ -9,12 +10,38 @@ from random import Random
 from fuzz import corpus
 from fuzz.mutations import ODD_TEXTS, mutated_text
 from fuzz.target import Disagreement, Target, shorter_texts
+from leeward.node_template.flags import is_label
 from leeward.node_template.kubelet import Family, KubeletSettings, withheld
+from leeward.node_template.provenance import Attribute, Provenance
 from leeward.node_template.user_data import kubelet_settings
 
 CAPACITY = {"cpu": 2000, "memory": 8 << 30, "ephemeral-storage": 20 << 30}
 EFFECTS = {"NoSchedule", "PreferNoSchedule", "NoExecute"}
 LONGEST_WARNING = 1000
+FLAGS = (
+    "--node-labels=team=red,tier=web",
+    "--node-labels team=blue,id=$ID",
+    "--register-with-taints=dedicated=red:NoSchedule",
+    "--register-with-taints=a=b:Never,c:NoExecute",
+    "--max-pods=20",
+    "--max-pods=$MAX",
+    "--use-max-pods false",
+    "--kube-reserved=cpu=100m,memory=1Gi",
+    "--eviction-hard=memory.available<5%",
+    "--local-disks raid10",
+    "$MORE",
+)
+CALLS = (
+    "/etc/eks/bootstrap.sh blue --kubelet-extra-args '{}'",
+    '/etc/eks/bootstrap.sh blue \\\n  --kubelet-extra-args "{}"',
+    'MORE="{}"',
+    "export KUBELET_EXTRA_ARGS='{}'",
+    "if [ -n \"$SPOT\" ]; then\n  bootstrap.sh blue --kubelet-extra-args '{}'\nfi",
+    "case $ID in\n  *) MORE='{}' ;;\nesac",
+    "[[ $SPOT ]] && MORE='{}'",
+    "jq '.maxPods=30' /etc/kubernetes/kubelet/kubelet-config.json # {}",
+    "<powershell>\n& $EKSBootstrapScriptFile -KubeletExtraArgs \"{}\"\n</powershell>",
+)
 
 
 class UserData(Target[str]):
@@ -27,6 +54,8 @@ class UserData(Target[str]):
     def generate(self, chance: Random) -> str:
         """Return encoded user data."""
         texts = corpus.texts("user-data/*")
+        if chance.randrange(4) == 0:
+            return base64.b64encode(script(chance).encode()).decode()
         text = mutated_text(chance, chance.choice(texts), (*texts, *ODD_TEXTS))
         raw = text.encode("utf-8", errors="surrogatepass")
         match chance.randrange(12):
@@ -62,12 +91,27 @@ class UserData(Target[str]):
             yield base64.b64encode(shorter.encode()).decode()
 
 
+def script(chance: Random) -> str:
+    """Return a script of one to four statements, each with up to four flags."""
+    statements = [
+        chance.choice(CALLS).format(" ".join(chance.choices(FLAGS, k=chance.randrange(5))))
+        for _ in range(chance.randrange(1, 5))
+    ]
+    return "#!/bin/bash\n" + "\n".join(statements) + "\n"
+
+
 def _hold(settings: KubeletSettings) -> None:
     """Raises Disagreement for a setting that no kubelet has."""
     if settings.max_pods is not None and not 0 <= settings.max_pods < 100_000:
         raise Disagreement(f"max_pods: found {settings.max_pods}, expected 0 to 99,999")
     if settings.family not in (*Family, None):
         raise Disagreement(f"family: found {settings.family}, expected a known one")
+    if not all(is_label(key, text) for key, text in settings.labels.items()):
+        raise Disagreement(f"labels: found {dict(settings.labels)}, expected labels that Kubernetes accepts")
+    if not all(key in Attribute and origin in Provenance for key, origin in settings.provenance.items()):
+        raise Disagreement(f"provenance: found {settings.provenance}, expected known words")
+    if Provenance.UNKNOWN in settings.provenance.values() and not settings.warnings:
+        raise Disagreement(f"warnings: found none, expected one for {settings.provenance}")
     for taint in settings.taints:
         if taint.effect not in EFFECTS or not isinstance(taint.value, str):
             raise Disagreement(f"taint: found {taint}, expected an effect of Kubernetes")

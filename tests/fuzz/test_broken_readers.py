@@ -10,7 +10,7 @@ from leeward.adapters.folder import schema
 from leeward.cli.report import page
 from leeward.interruption import fields
 from leeward.model import pod, quantity
-from leeward.node_template import user_data
+from leeward.node_template import flags
 from leeward.policy import durations, write
 from leeward.scheduling import selectors
 
@@ -29,7 +29,7 @@ BREAKS = {
     "messages": (fields, "_bounded", lambda key, value: {value: value}[value.strip()]),
     "policy-documents": (write, "_count_or_share", lambda nodes, percent: str(nodes)),
     "policy-texts": (write, "format_duration", lambda duration: f"{duration.total_seconds():.0f}s"),
-    "user-data": (user_data, "_count", lambda value: int(value) if value is not None else None),
+    "user-data": (flags, "is_label", lambda key, value: True),
     "reports": (page, "safe", lambda text: text),
     "folders": (schema, "_followed", lambda steps, value, path: (value[steps[0]], path)),
     "objects": (pod, "text", lambda value, default="": value or default),

@@ -1,0 +1,3 @@
+#!/bin/bash
+source /opt/site/settings
+/etc/eks/bootstrap.sh harbour --kubelet-extra-args "$SITE_ARGS"

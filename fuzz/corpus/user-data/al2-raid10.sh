@@ -1,0 +1,2 @@
+#!/bin/bash
+/etc/eks/bootstrap.sh harbour --local-disks raid10

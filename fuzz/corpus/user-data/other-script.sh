@@ -1,0 +1,2 @@
+#!/bin/bash
+yum install -y amazon-cloudwatch-agent

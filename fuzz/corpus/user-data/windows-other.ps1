@@ -1,0 +1,3 @@
+<powershell>
+Set-TimeZone -Id UTC
+</powershell>
