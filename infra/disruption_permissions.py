@@ -30,6 +30,7 @@ _LOOKING = (
             "ec2:DescribeSubnets",
             "ec2:DescribeLaunchTemplateVersions",
             "ec2:DescribeInstanceTypes",
+            "ec2:DescribeImages",
             "ec2:DescribeSpotPriceHistory",
             "autoscaling:DescribeAutoScalingGroups",
             "autoscaling:DescribeLifecycleHooks",
@@ -66,7 +67,6 @@ DISRUPTION_PLANNER = (
         on=Scope.IMAGES,
         reason="AWS publishes one for each version, kind and architecture",
     ),
-    Permission(action="ec2:DescribeImages", on=Scope.ANYTHING, reason=LIST_ONLY),
 )
 """Rights of fn disruption-planner: it writes the record of a run and starts its execution, and starts the upgrades that
 a policy's `update.auto` asks for.

@@ -270,6 +270,7 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
             reason="node groups come and go after the deployment: any of the configured clusters",
         ),
         Permission(action="ec2:DescribeInstanceTypes", on=Scope.ANYTHING, reason=LIST_ONLY),
+        Permission(action="ec2:DescribeImages", on=Scope.ANYTHING, reason=LIST_ONLY),
         _READ_BLOCKS,
         Permission(action="ec2:DescribeSpotPriceHistory", on=Scope.ANYTHING, reason=LIST_ONLY),
         Permission(action="pricing:GetProducts", on=Scope.ANYTHING, reason=LIST_ONLY),

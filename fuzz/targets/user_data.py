@@ -40,7 +40,7 @@ CALLS = (
     "case $ID in\n  *) MORE='{}' ;;\nesac",
     "[[ $SPOT ]] && MORE='{}'",
     "jq '.maxPods=30' /etc/kubernetes/kubelet/kubelet-config.json # {}",
-    "<powershell>\n& $EKSBootstrapScriptFile -KubeletExtraArgs \"{}\"\n</powershell>",
+    '<powershell>\n& $EKSBootstrapScriptFile -KubeletExtraArgs "{}"\n</powershell>',
 )
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 
 from leeward.model.group import Group
+from leeward.model.image import Image
 from leeward.model.instance_type import InstanceType
 from leeward.model.launch import LaunchSettings
 from leeward.model.nodegroup import Nodegroup
@@ -91,6 +92,11 @@ class SimLaunchSources:
     def all_instance_types(self) -> Mapping[str, InstanceType]:
         """Return the same few types."""
         return TYPES
+
+    def image(self, name: str) -> Image | None:
+        """Return no image: the types of the groups tell all that templates need."""
+        del name
+        return None
 
 
 class SimNodegroups:

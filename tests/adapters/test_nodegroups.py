@@ -10,6 +10,7 @@ from leeward.adapters.aws.launch_templates import Ec2LaunchSources
 from leeward.adapters.aws.nodegroups import EksNodegroups
 from leeward.errors import AccessDeniedError, InvalidInputError, ObjectGoneError
 from leeward.model.group import Group
+from leeward.model.image import Image
 from leeward.model.nodegroup import Nodegroup
 from leeward.node_template.build import Sources, expected_node
 from leeward.node_template.cache import NodegroupCache
@@ -113,6 +114,19 @@ class TestLaunchSources:
         aws.expect("autoscaling", "describe_launch_configurations", parameters, {"LaunchConfigurations": [raw]})
         found = Ec2LaunchSources(aws.clients).settings(a_group(LaunchConfigurationName="old"))
         assert found.instance_type == "m5.large"
+
+    IMAGE: ClassVar = {"Filters": [{"Name": "image-id", "Values": ["ami-1"]}], "IncludeDeprecated": True}
+
+    def test_an_image_is_asked_for_once(self, aws):
+        raw = {"ImageId": "ami-1", "Architecture": "arm64", "Platform": "windows"}
+        aws.expect("ec2", "describe_images", self.IMAGE, {"Images": [raw]})
+        sources = Ec2LaunchSources(aws.clients)
+        assert [sources.image("ami-1"), sources.image("ami-1")] == [Image.from_json(raw)] * 2
+
+    def test_an_image_that_is_denied_is_not_known_and_not_asked_for_again(self, aws):
+        aws.refuse("ec2", "describe_images", "UnauthorizedOperation")
+        sources = Ec2LaunchSources(aws.clients)
+        assert (sources.image("ami-1"), sources.image("ami-1")) == (None, None)
 
     def test_types_are_asked_for_in_hundreds_and_once_per_process(self, aws):
         wanted = [f"m5.{number:03}" for number in range(101)]

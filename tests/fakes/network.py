@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from leeward.model.group import Group
+from leeward.model.image import Image
 from leeward.model.instance_type import InstanceType
 from leeward.model.launch import LaunchSettings
 from leeward.model.subnet import Subnet
@@ -38,6 +39,7 @@ class FakeLaunchSources(Calls):
         super().__init__()
         self.by_group: dict[str, LaunchSettings] = {}
         self.types = {kind.name: kind for kind in types}
+        self.images: dict[str, Image] = {}
 
     def settings(self, group: Group) -> LaunchSettings | None:
         """None for a group of which nothing was put in."""
@@ -53,6 +55,11 @@ class FakeLaunchSources(Calls):
         """Every type."""
         self._call("all_instance_types")
         return dict(self.types)
+
+    def image(self, name: str) -> Image | None:
+        """None for an image that was not put in."""
+        self._call("image")
+        return self.images.get(name)
 
 
 class FakePriceList(Calls):

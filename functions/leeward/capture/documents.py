@@ -190,7 +190,13 @@ class Capture:
         versions = self._needed("launch-template-versions")["LaunchTemplateVersions"]
         configurations = self._needed("launch-configurations")["LaunchConfigurations"]
         nodegroups = described(self._needed("nodegroups"))
-        launches = RawLaunches(versions, configurations, nodegroups, self._aws.all_instance_types)
+        launches = RawLaunches(
+            versions,
+            configurations,
+            nodegroups,
+            self._aws.all_instance_types,
+            lambda: self.document("images")["Images"],
+        )
         try:
             nodes = self.document("nodes")["items"]
         except LeewardError:

@@ -9,9 +9,10 @@ from datetime import timedelta
 from functools import cached_property
 from typing import Any
 
-from leeward.errors import InvalidInputError
+from leeward.errors import InvalidInputError, LeewardError
 from leeward.model import well_known
 from leeward.model.group import Group
+from leeward.model.image import Image
 from leeward.model.instance_type import InstanceType
 from leeward.model.launch import LaunchSettings, LaunchTemplateRef, among_configurations, among_versions
 from leeward.model.nodegroup import Nodegroup
@@ -55,10 +56,11 @@ class RawLaunches:
         configurations: Sequence[Raw],
         nodegroups: Iterable[Nodegroup],
         all_types: Callable[[], Sequence[Raw]],
+        images: Callable[[], Iterable[Raw]] = tuple,
     ) -> None:
         self._versions, self._configurations = versions, configurations
         self._nodegroups = {(one.cluster, one.name): one for one in nodegroups}
-        self._all_types = all_types
+        self._all_types, self._images = all_types, images
 
     def get(self, cluster: str, name: str, lasts: timedelta) -> Nodegroup | None:
         """Return the node group, or None where the call has failed."""
@@ -79,6 +81,12 @@ class RawLaunches:
     def all_instance_types(self) -> Mapping[str, InstanceType]:
         """Return every type of the Region."""
         return self._all
+
+    def image(self, name: str) -> Image | None:
+        """Return the image, or None where the call has failed."""
+        with suppress(LeewardError):
+            return next((one for one in map(Image.from_json, self._images()) if one.id == name), None)
+        return None
 
     @cached_property
     def _all(self) -> Mapping[str, InstanceType]:

@@ -15,7 +15,7 @@ OWNERS_BY_AWS = frozenset({"amazon", "aws-marketplace"})  # ImageOwnerAlias of i
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Image:
     """Image. `architecture` in Kubernetes' term; `owner`: account, `alias`: EC2's name of that account, empty for most;
-    each is empty where it is not known. `created`: None where it is not known.
+    each is empty where it is not known. `created`: None where it is not known. `windows`: EC2's platform is Windows.
     """
 
     id: str
@@ -23,6 +23,7 @@ class Image:
     owner: str = ""
     alias: str = ""
     created: datetime | None = None
+    windows: bool = False
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
@@ -33,6 +34,7 @@ class Image:
             owner=str(raw.get("OwnerId") or ""),
             alias=str(raw.get("ImageOwnerAlias") or ""),
             created=_instant(str(raw.get("CreationDate") or "")),
+            windows=str(raw.get("Platform") or "").lower() == "windows",
         )
 
 

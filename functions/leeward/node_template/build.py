@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from leeward.model.group import Group
+from leeward.model.image import Image
 from leeward.model.instance_type import InstanceType
 from leeward.model.launch import LaunchSettings
 from leeward.model.node import Taint
@@ -27,13 +28,15 @@ TAGS_WIN, API_WINS = "asg-tags", "eks-api"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
     """Known data of a group. `launch` None: its template could not be read; `nodegroup` None: self-managed, or
-    DescribeNodegroup failed; `types`: instance types by name; `networking`: the VPC CNI's settings.
+    DescribeNodegroup failed; `image`: of the group's own template, None where it is not needed or not known; `types`:
+    instance types by name; `networking`: the VPC CNI's settings.
     """
 
     group: Group
     choices: Choices
     launch: LaunchSettings | None = None
     nodegroup: Nodegroup | None = None
+    image: Image | None = None
     types: Mapping[str, InstanceType] = field(default_factory=dict)
     networking: Networking = NO_CNI_SETTINGS
 
@@ -122,15 +125,20 @@ def expected_nodes(sources: Sources, precedence: str = TAGS_WIN) -> Iterator[Exp
 
 
 def _kubelet(sources: Sources, launch: LaunchSettings) -> KubeletSettings:
-    """Return the user data's settings; EKS' image type gives the family."""
+    """Return the user data's settings; EKS' image type gives the family, and EC2's platform that of Windows."""
     nodegroup = sources.nodegroup
     nodeadm = nodegroup is not None and nodegroup.ami_type.startswith("AL2023")
     found = kubelet_settings(launch.user_data, nodeadm=nodeadm)
-    if is_windows(nodegroup):
+    if is_windows(nodegroup) or (_own_image(sources) and sources.image and sources.image.windows):
         return replace(found, family=Family.WINDOWS)
     if nodegroup is not None and nodegroup.ami_type.startswith("BOTTLEROCKET"):
         return replace(found, family=Family.BOTTLEROCKET)
     return found
+
+
+def _own_image(sources: Sources) -> bool:
+    """Return whether the image is the one that launches: an override may bring a template, and an image, of its own."""
+    return bool(sources.image and sources.launch and sources.launch.image == sources.image.id)
 
 
 def _resources(sources: Sources, launch: LaunchSettings, kubelet: KubeletSettings) -> Resources:
@@ -174,11 +182,10 @@ def _origins(sources: Sources, kubelet: KubeletSettings, tags: TagFacts) -> dict
     if kind is None and sources.choices.minima is None:
         origins[Attribute.MAX_PODS] = Provenance.UNKNOWN
     declares = sources.nodegroup is not None and architecture_of(sources.nodegroup) is not None
-    named = declares or kubelet.family is not None
+    named = declares or kubelet.family is not None or _own_image(sources)
     origins[Attribute.OS] = Provenance.DECLARED if named else Provenance.ESTIMATED
-    origins[Attribute.ARCHITECTURE] = (
-        Provenance.DECLARED if declares or (kind and kind.architectures) else Provenance.UNKNOWN
-    )
+    known = declares or (kind is not None and kind.architectures)
+    origins[Attribute.ARCHITECTURE] = sources.choices.architecture if known else Provenance.UNKNOWN
     return origins
 
 

@@ -4,10 +4,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from leeward.model.group import Group
+from leeward.model.image import Image
 from leeward.model.instance import CapacityType
 from leeward.model.instance_type import InstanceType
 from leeward.model.launch import LaunchSettings
 from leeward.model.nodegroup import Nodegroup
+from leeward.node_template.provenance import Provenance
 from leeward.node_template.requirements import matching
 
 _ARM, _WINDOWS = "ARM", "WINDOWS"
@@ -17,7 +19,8 @@ _ARM, _WINDOWS = "ARM", "WINDOWS"
 class Choices:
     """Choices of a group. `types` by name, the first stands for all where one has to; `zones` in the group's order;
     `capacity` None where the group mixes on-demand and spot. `warnings`: why a list may not be complete. `minima`: a
-    type without a name that has the least that requirements ask for, where no known type meets them.
+    type without a name that has the least that requirements ask for, where no known type meets them. `architecture`:
+    how far that of the types can be relied on.
     """
 
     types: tuple[str, ...]
@@ -25,6 +28,7 @@ class Choices:
     capacity: CapacityType | None
     warnings: tuple[str, ...] = ()
     minima: InstanceType | None = None
+    architecture: Provenance = Provenance.DECLARED
 
 
 def choices(
@@ -34,11 +38,22 @@ def choices(
     *,
     known: Mapping[str, InstanceType],
     running: Iterable[str] = (),
+    image: Image | None = None,
 ) -> Choices:
     """Return the choices. Types: of the overrides, else of the launch template or configuration, else of
-    DescribeNodegroup, else those that the group runs. Requirements stand for all types in `known` that meet them.
+    DescribeNodegroup, else those that the group runs. Requirements stand for all types in `known` that meet them and
+    that run the image: EC2 launches no others. Where the image is not known, its architecture is that of the running
+    types.
     """
-    types, warnings = _types(group, settings, nodegroup, known)
+    running = tuple(running)
+    told = architecture_of(nodegroup) or (image.architecture if image else "")
+    guessed = "" if told else _shared(known[name] for name in running if name in known)
+    types, warnings = _types(group, settings, told or guessed or None, known)
+    origin = Provenance.DECLARED
+    if by_requirements(group, settings) and not told and types:
+        origin = _origin([known[name] for name in types if name in known], guessed)
+    if origin is Provenance.UNKNOWN:
+        warnings.append(f"the architecture of the image of {group.name} is not known: types of several are shown")
     minima = None if types else _minima(group, settings)
     types = types or (nodegroup.instance_types if nodegroup else ()) or tuple(sorted(running))
     if not types:
@@ -49,7 +64,26 @@ def choices(
         capacity=_capacity(group, settings, nodegroup),
         warnings=tuple(warnings),
         minima=minima,
+        architecture=origin,
     )
+
+
+def by_requirements(group: Group, settings: LaunchSettings | None) -> bool:
+    """Return whether requirements choose the types."""
+    return any(one.requirements for one in group.launch.overrides) or bool(settings and settings.requirements)
+
+
+def _shared(kinds: Iterable[InstanceType]) -> str:
+    """Return the architecture that all types have; empty where they differ."""
+    found = {kind.architectures for kind in kinds}
+    return next(iter(found))[0] if len(found) == 1 and any(found) else ""
+
+
+def _origin(kinds: Iterable[InstanceType], guessed: str) -> Provenance:
+    """Return the origin of an architecture that no image tells: types of one architecture leave no doubt."""
+    if guessed:
+        return Provenance.ESTIMATED
+    return Provenance.DECLARED if _shared(kinds) else Provenance.UNKNOWN
 
 
 def _minima(group: Group, settings: LaunchSettings | None) -> InstanceType | None:
@@ -63,7 +97,7 @@ def _minima(group: Group, settings: LaunchSettings | None) -> InstanceType | Non
 
 
 def _types(
-    group: Group, settings: LaunchSettings | None, nodegroup: Nodegroup | None, known: Mapping[str, InstanceType]
+    group: Group, settings: LaunchSettings | None, architecture: str | None, known: Mapping[str, InstanceType]
 ) -> tuple[tuple[str, ...], list[str]]:
     """Return the types of the overrides, else of the launch template, with warnings."""
     types: list[str] = []
@@ -75,7 +109,7 @@ def _types(
         if name:
             types.append(name)
         elif needs is not None:
-            found = matching(needs, known.values(), architecture_of(nodegroup))
+            found = matching(needs, known.values(), architecture)
             types += [kind.name for kind in found]
             if not found:
                 warnings.append(

@@ -7,12 +7,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from leeward.model.group import Group
+from leeward.model.image import Image
 from leeward.model.instance_type import InstanceType
 from leeward.model.launch import LaunchSettings
 from leeward.model.nodegroup import Nodegroup
 from leeward.node_template.build import Sources
-from leeward.node_template.choices import Choices, as_launched, choices, narrowed
+from leeward.node_template.choices import (
+    Choices,
+    architecture_of,
+    as_launched,
+    by_requirements,
+    choices,
+    narrowed,
+)
 from leeward.node_template.pods import Networking
+from leeward.node_template.user_data import kubelet_settings
 from leeward.policy.document import TemplatePolicy
 from leeward.ports.compute import LaunchSources
 from leeward.ports.eks import KnownNodegroups
@@ -20,12 +29,15 @@ from leeward.ports.eks import KnownNodegroups
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Looked:
-    """AWS data of a group: its node group, its launch template, and the choices that both leave."""
+    """AWS data of a group: its node group, its launch template, its image where neither of them tells what it runs on,
+    and the choices that all leave.
+    """
 
     group: Group
     nodegroup: Nodegroup | None
     launch: LaunchSettings | None
     choices: Choices
+    image: Image | None = None
 
 
 def look_up(
@@ -38,17 +50,26 @@ def look_up(
     running: Iterable[str] = (),
 ) -> Looked:
     """Look up a group: one DescribeNodegroup for a managed group (kept for `policy.ttl`) and one read of the launch
-    template. All types of the Region are only read where requirements choose. `running`: types of the group's members.
-    Raises LeewardError when the launch template cannot be read.
+    template. All types of the Region are only read where requirements choose, and the image only where it decides: a
+    type that is named has one architecture, and most user data tell the operating system. `running`: types of the
+    group's members. Raises LeewardError when the launch template or the image cannot be read.
     """
     nodegroup = None
     if group.nodegroup is not None:
         nodegroup = nodegroups.get(group.cluster or cluster, group.nodegroup, policy.ttl)
     launch = launches.settings(group)
-    by_needs = any(one.requirements for one in group.launch.overrides) or bool(launch and launch.requirements)
+    by_needs = by_requirements(group, launch)
     known = launches.all_instance_types() if by_needs else {}
-    found = choices(group, launch, nodegroup, known=known, running=running)
-    return Looked(group=group, nodegroup=nodegroup, launch=launch, choices=found)
+    image = None
+    if launch is not None and launch.image.startswith("ami-") and _image_decides(launch, nodegroup, by_needs=by_needs):
+        image = launches.image(launch.image)
+    found = choices(group, launch, nodegroup, known=known, running=running, image=image)
+    return Looked(group=group, nodegroup=nodegroup, launch=launch, choices=found, image=image)
+
+
+def _image_decides(launch: LaunchSettings, nodegroup: Nodegroup | None, *, by_needs: bool) -> bool:
+    """Return whether neither EKS nor user data and named types tell architecture and operating system."""
+    return architecture_of(nodegroup) is None and (by_needs or kubelet_settings(launch.user_data).family is None)
 
 
 def sources_of(
@@ -96,6 +117,7 @@ def _joined(
         choices=found,
         launch=launch,
         nodegroup=looked.nodegroup,
+        image=looked.image,
         types=types,
         networking=Networking.from_variables(variables),
     )

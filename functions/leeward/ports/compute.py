@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from leeward.model.group import Group
+    from leeward.model.image import Image
     from leeward.model.impairment import Impairment
     from leeward.model.instance import Instance
     from leeward.model.instance_type import InstanceType
@@ -89,6 +90,12 @@ class LaunchSources(Protocol):
 
     def all_instance_types(self) -> Mapping[str, InstanceType]:
         """Return every type of the Region, kept for the life of the process."""
+        ...
+
+    def image(self, name: str) -> Image | None:
+        """Return the image with this id, kept for the life of the process; None where EC2 does not return it, or where
+        the role may not ask: what it tells is then estimated. Raises LeewardError for other failures.
+        """
         ...
 
 

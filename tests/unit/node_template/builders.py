@@ -75,15 +75,21 @@ def a_nodegroup(**raw):
 
 
 def an_expected_node(
-    *, group=None, launch=None, nodegroup=None, networking=NO_CNI_SETTINGS, precedence=TAGS_WIN, types=None
+    *, group=None, launch=None, nodegroup=None, networking=NO_CNI_SETTINGS, precedence=TAGS_WIN, types=None, image=None
 ):
     """The template of a self-managed group, or of a managed one where `nodegroup` is given."""
     group = group or a_group(managed=nodegroup is not None)
     launch = launch or a_launch()
     known = TYPES if types is None else types
-    found = choices(group, launch, nodegroup, known=known)
+    found = choices(group, launch, nodegroup, known=known, image=image)
     sources = Sources(
-        group=group, choices=found, launch=launch, nodegroup=nodegroup, types=known, networking=networking
+        group=group,
+        choices=found,
+        launch=launch,
+        nodegroup=nodegroup,
+        types=known,
+        networking=networking,
+        image=image,
     )
     return expected_node(sources, precedence)
 

@@ -3,6 +3,7 @@ properties of instance types, versions of launch templates, and the images for t
 
 import json
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +13,7 @@ from leeward.adapters.aws.clients import AwsClients, chunks, pages
 from leeward.adapters.aws.errors import aws_call, code_of, message_of
 from leeward.errors import InvalidInputError, ObjectGoneError, TerminalError
 from leeward.model.group import Group
+from leeward.model.image import Image
 from leeward.model.instance_type import InstanceType
 from leeward.model.launch import LaunchSettings, LaunchTemplateRef
 
@@ -41,6 +43,7 @@ class Ec2LaunchSources:
         self._clients = clients
         self._types: dict[str, InstanceType] = {}
         self._all_read = False
+        self._images: dict[str, Image | None] = {}
 
     def settings(self, group: Group) -> LaunchSettings | None:
         """Return the settings of its launch template version or launch configuration, None without one (any more)."""
@@ -63,6 +66,17 @@ class Ec2LaunchSources:
             self._read("all types")
             self._all_read = True
         return dict(self._types)
+
+    def image(self, name: str) -> Image | None:
+        """Return the image, deprecated ones too, read by filter and once: an image's platform and architecture never
+        change. None for an unknown id, and where the role lacks the right.
+        """
+        if name not in self._images:
+            filters = [{"Name": "image-id", "Values": [name]}]
+            with suppress(TerminalError), aws_call("ec2:DescribeImages", name):
+                answer = self._clients.get("ec2").describe_images(Filters=filters, IncludeDeprecated=True)
+                self._images[name] = next(map(Image.from_json, answer.get("Images", ())), None)
+        return self._images.setdefault(name, None)
 
     def _version(self, wanted: LaunchTemplateRef) -> LaunchSettings | None:
         raw = self._described(wanted)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from leeward.adapters.folder.reader import Folder, Refusing
 from leeward.model.group import Group
+from leeward.model.image import Image
 from leeward.model.instance_type import InstanceType
 from leeward.model.launch import LaunchSettings, LaunchTemplateRef, among_configurations, among_versions
 from leeward.model.subnet import Subnet
@@ -91,6 +92,10 @@ class FolderLaunchSources:
     def all_instance_types(self) -> Mapping[str, InstanceType]:
         """Return the types of instance-types.json."""
         return self._types
+
+    def image(self, name: str) -> Image | None:
+        """Return the image of images.json; None where it lacks it."""
+        return next((one for one in map(Image.from_json, self._folder.elements("images")) if one.id == name), None)
 
     @cached_property
     def _types(self) -> Mapping[str, InstanceType]:
