@@ -141,7 +141,7 @@ def _max_pods(draft: Draft, name: str, text: str) -> None:
 def _use_max_pods(draft: Draft, name: str, text: str) -> None:
     if _DYNAMIC.search(text):
         draft.skip(name, text, "true or false")
-    draft.fields["counts_interfaces"] = text.lower() != "false"
+    draft.fields["counts_interfaces"] = text == "true"  # bootstrap.sh compares: `29` is as good as `false`
 
 
 def _local_disks(draft: Draft, name: str, text: str) -> None:

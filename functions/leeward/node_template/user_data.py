@@ -58,12 +58,16 @@ def kubelet_settings(encoded: str, *, nodeadm: bool = False) -> KubeletSettings:
         if length > MOST_YAML:
             raise InvalidInputError(f"NodeConfig: found {length} characters, expected at most {MOST_YAML}")
         nodeadm = nodeadm or any(_is_node_config(kind, part) for kind, part in parts)
-        settings = _UNREAD
+        settings, flags = _UNREAD, list[str]()
         for kind, part in parts:
-            settings = settings.joined(_of_part(kind, part, nodeadm=nodeadm))
+            if _is_node_config(kind, part):
+                settings = settings.joined(_of_node_config(part, flags))
+            else:
+                settings = settings.joined(_of_part(kind, part, nodeadm=nodeadm))
+        settings = settings.joined(of_flags(flags))  # last: a flag of any part wins over the configuration of all parts
     except (InvalidInputError, RecursionError) as error:
         warning = f"user data: {error}; EKS' defaults are taken"
-        return KubeletSettings(recognised=True, provenance=unknown(), warnings=(warning,))
+        return KubeletSettings(recognised=True, ceiling=MOST_UNKNOWN_PODS, provenance=unknown(), warnings=(warning,))
     return settings
 
 
@@ -125,8 +129,6 @@ def _is_yaml(kind: str, text: str) -> bool:
 
 
 def _of_part(kind: str, text: str, *, nodeadm: bool) -> KubeletSettings:
-    if _is_node_config(kind, text):
-        return _of_node_config(text)
     if _is_cloud_config(kind, text):
         from leeward.node_template.cloud_config import of_cloud_config  # late, as the parser of YAML
 
@@ -151,7 +153,8 @@ def _parsed(what: str, text: str) -> Any:
         raise InvalidInputError(f"{what}: found JSON out of all proportion, expected kubelet's settings") from error
 
 
-def _of_node_config(text: str) -> KubeletSettings:
+def _of_node_config(text: str, flags: list[str]) -> KubeletSettings:
+    """Read a NodeConfig; its kubelet flags are added to `flags`, as nodeadm appends those of several."""
     spec = _mapping(_mapping(_parsed("NodeConfig", text)).get("spec"))
     kubelet = _mapping(spec.get("kubelet"))
     strategy = _mapping(_mapping(spec.get("instance")).get("localStorage")).get("strategy")
@@ -162,17 +165,17 @@ def _of_node_config(text: str) -> KubeletSettings:
         recognised=True,
         provenance=_declared(),
     )
-    flags = kubelet.get("flags")
+    listed = kubelet.get("flags")
+    flags += [str(flag) for flag in listed] if isinstance(listed, list) else []
     of_config = boots.joined(_of_kubelet_config(_mapping(kubelet.get("config"))))
-    of_config = of_config.joined(_of_expression(kubelet.get("maxPodsExpression")))
-    return of_config.joined(of_flags([str(flag) for flag in flags] if isinstance(flags, list) else []))
+    return of_config.joined(_of_expression(kubelet.get("maxPodsExpression")))
 
 
 def _of_kubelet_config(config: Mapping[str, Any]) -> KubeletSettings:
     """Read a KubeletConfiguration."""
     max_pods = _count(config.get("maxPods"))
     taints = config.get("registerWithTaints")
-    return KubeletSettings(
+    settings = KubeletSettings(
         max_pods=max_pods,
         taints=tuple(_taints(taints)),
         kube_reserved=_texts(config.get("kubeReserved")),
@@ -180,7 +183,12 @@ def _of_kubelet_config(config: Mapping[str, Any]) -> KubeletSettings:
         eviction_hard=_texts(config.get("evictionHard")),
         recognised=bool(config),
         provenance={Attribute.MAX_PODS: Provenance.DECLARED} if max_pods is not None else {},
-    ).joined(_refused(Attribute.TAINTS, len(taints) if isinstance(taints, list) else 0, len(tuple(_taints(taints)))))
+    )
+    settings = settings.joined(
+        _refused(Attribute.MAX_PODS, int(config.get("maxPods") is not None), int(max_pods is not None))
+    )
+    given = len(taints) if isinstance(taints, list) else 0
+    return settings.joined(_refused(Attribute.TAINTS, given, len(settings.taints)))
 
 
 def _of_expression(text: Any) -> KubeletSettings:
@@ -236,6 +244,7 @@ def _of_toml(text: str) -> KubeletSettings:
         recognised=True,
         provenance={**_declared(), **pods},
     )
+    found = found.joined(_refused(Attribute.MAX_PODS, int("max-pods" in settings), int(max_pods is not None)))
     found = found.joined(_refused(Attribute.LABELS, len(labels), len(accepted)))
     return found.joined(_refused(Attribute.TAINTS, number, len(taints)))
 

@@ -142,7 +142,7 @@ class TestNodeConfig:
 
     def test_yaml_that_is_not_understood_is_said_and_says_nothing(self):
         found = read("apiVersion: node.eks.aws/v1alpha1\nspec: &anchor\n  kubelet: {}\n")
-        assert found == KubeletSettings(warnings=found.warnings, recognised=True, provenance=unknown())
+        assert found == KubeletSettings(warnings=found.warnings, recognised=True, provenance=unknown(), ceiling=110)
         assert "NodeConfig: line 2: found an anchor or an alias" in found.warnings[0]
 
     def test_a_key_that_occurs_twice_is_refused_as_nodeadm_does(self):

@@ -41,6 +41,7 @@ SHAPES = {
     "al2-sed-into-bootstrap.sh": "team=red | - | 20 pods | linux | unknown: -",
     "al2-terraform.txt": "team=red | - | 29 pods | linux | unknown: -",
     "al2-two-calls.sh": "- | - | 20 pods | linux | unknown: labels maxPods",
+    "al2-use-max-pods-number.sh": "- | - | 110 pods | linux | unknown: -",
     "al2.sh": "team=web | a=b:NoExecute | 35 pods | linux | unknown: labels",
     "al2023-and-al2-script.txt": "- | - | 29 pods | linux | unknown: -",
     "al2023-and-drop-in.txt": "- | "
@@ -52,8 +53,10 @@ SHAPES = {
     "al2023-expression-other.yaml": "- | - | 29 pods | linux | unknown: maxPods",
     "al2023-expression.yaml": "- | - | 20 pods | linux | unknown: -",
     "al2023-flag-in-two-entries.yaml": "team=red | - | 17 pods | linux | unknown: -",
+    "al2023-flag-of-an-earlier-part.txt": "- | dedicated=red:NoSchedule | 20 pods | linux | unknown: -",
     "al2023-multipart.txt": "gen=5 team=web | spot=true:PreferNoSchedule | 58 pods | linux | unknown: -",
     "al2023-nodeadm-by-script.sh": "- | - | 12 pods | linux | unknown: labels taints maxPods capacity",
+    "al2023-other-boundary.txt": "- | - | 29 pods | linux | unknown: labels taints maxPods",
     "al2023-part-in-base64.txt": "- | - | 20 pods | linux | unknown: -",
     "al2023-parts.txt": "disk=fast team=red | - | 20 pods | linux | unknown: -",
     "al2023-plain.yaml": "- | - | 29 pods | linux | unknown: -",
@@ -66,8 +69,10 @@ SHAPES = {
     "al2023.json": "- | - | 20 pods | linux | unknown: -",
     "bottlerocket-bad-taint.toml": "- | - | 29 pods | linux | unknown: taints",
     "bottlerocket-broken.toml": "- | - | 29 pods | linux | unknown: labels taints maxPods capacity",
+    "bottlerocket-dotted-quotes.toml": "team=red | dedicated=red:NoSchedule | 20 pods | linux | unknown: -",
     "bottlerocket-dotted.toml": "team=red | - | 20 pods | linux | unknown: -",
     "bottlerocket-host.toml": "- | - | 29 pods | linux | unknown: -",
+    "bottlerocket-pods-as-table.toml": "- | - | 29 pods | linux | unknown: maxPods",
     "bottlerocket-tables.toml": "team=red | "
     "dedicated=red:NoSchedule dedicated=red:NoExecute | 20 pods | linux | unknown: -",
     "bottlerocket.toml": "gen=5 team=web | "

@@ -1,0 +1,3 @@
+#!/bin/bash
+set -o xtrace
+/etc/eks/bootstrap.sh harbour --use-max-pods 29
