@@ -1,5 +1,6 @@
 """What each port method asks of the API server, and which answers count as done."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -17,6 +18,7 @@ from tests.adapters.scripted_server import RESET, Reply, status
 NOW = datetime(2026, 3, 2, 10, 4, tzinfo=UTC)
 TAINT = Taint(key="leeward.dev/disrupted", effect="NoSchedule", value="spot_interruption")
 RAW_TAINT = {"key": TAINT.key, "value": TAINT.value, "effect": TAINT.effect}
+NOTED = {"leeward.dev/cordoned-by-drain": "true"}  # whose cordon it is
 UNREACHABLE = {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute", "timeAdded": "2026-03-02T09:00:00Z"}
 CONFLICT = status(409, "the object has been modified", reason="Conflict")
 
@@ -104,7 +106,7 @@ class TestMarking:
         (patch,) = cluster.seen
         assert (patch.method, patch.headers["content-type"]) == ("PATCH", "application/merge-patch+json")
         assert patch.body == {
-            "metadata": {"resourceVersion": "7"},
+            "metadata": {"resourceVersion": "7", "annotations": NOTED},
             "spec": {"taints": [RAW_TAINT], "unschedulable": True},
         }
 
@@ -162,9 +164,10 @@ class TestMarking:
 
     def test_untainting_takes_off_our_taint_alone_and_uncordons(self, connect):
         cluster = connect(Reply(200, raw_node(taints=[UNREACHABLE])))
-        node = a_node(taints=[RAW_TAINT, UNREACHABLE], unschedulable=True)
+        node = replace(a_node(taints=[RAW_TAINT, UNREACHABLE], unschedulable=True), annotations=NOTED)
         cluster.api.untaint(node, TAINT)
         assert cluster.seen[0].body["spec"] == {"taints": [UNREACHABLE], "unschedulable": None}
+        assert cluster.seen[0].body["metadata"]["annotations"] == dict.fromkeys(NOTED)
 
     def test_nothing_happens_to_a_node_that_is_not_tainted(self, connect):
         cluster = connect()
