@@ -60,7 +60,7 @@ def pairs(row: str) -> list[tuple[int, str, str]]:
     found = []
     for match in FLAG.finditer(row):
         if match[1] in READERS:
-            value = match[2].strip("\"'\\")
+            value = match[2].strip("\"'\\").rstrip(");")  # of an array, or the end of the command
             cut = match[3] and value[-1:] in {"=", ",", ":"}  # `a="b"`: the shell goes on with the quoted text
             found.append((match.start(), match[1], value + "$…" if cut else value))
     return found

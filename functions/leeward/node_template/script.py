@@ -19,7 +19,7 @@ from leeward.node_template.provenance import KUBELET, Attribute, Provenance, joi
 BOOTSTRAP, WINDOWS_BOOTSTRAP = "bootstrap.sh", "EKSBootstrap"
 Span = tuple[int, int]
 Flags = list[tuple[str, str]]
-_COMMENT = re.compile(r"^[ \t]*#(?!!).*$", re.MULTILINE)
+_COMMENT = re.compile(r"^[ \t]*#(?!!).*$|[ \t]#[^\n\"']{0,200}$", re.MULTILINE)  # not in a quoted text
 _USE_MAX_PODS = re.compile(r"\bUSE_MAX_PODS=[\"']?false\b")  # the variable that bootstrap.sh reads beside its own flag
 _SETUP_DISKS = re.compile(r"\bsetup-local-disks[ \t]+(raid0|raid10)\b")  # what bootstrap.sh --local-disks calls
 _EXTRA = re.compile(

@@ -32,7 +32,7 @@ MOST_YAML = 16 * 1024  # characters of all NodeConfigs and cloud-configs: YAML t
 NODE_CONFIG_TYPE = "application/node.eks.aws"
 _SCRIPTS = {"", "text/plain", "text/x-shellscript", "text/cloud-boothook"}
 _TOML = re.compile(r"^[ \t]*(?:\[\s*settings\b|settings[ \t]*\.)", re.MULTILINE)
-_BASE64 = re.compile(rb"[A-Za-z0-9+/\s]{16,}={0,2}\s*")
+_BASE64 = re.compile(rb"[A-Za-z0-9+/\s]{16,}={0,2}")
 _END_OF_DOCUMENT = re.compile(r"(?:\n(?:---|\.\.\.)[ \t]*(?:\n[ \t]*(?:#[^\n]*)?)*)+\Z")
 _UNREAD = KubeletSettings()
 _LEFT_OUT = KubeletSettings(
@@ -86,7 +86,7 @@ def _decoded(raw: bytes) -> str:
     """Decode base64 and gzip where the bytes are such, once each: nodeadm does so with the whole and with each part,
     and cloud-init unpacks gzip. Raises InvalidInputError.
     """
-    if _BASE64.fullmatch(raw):
+    if _BASE64.fullmatch(raw.strip()):
         with suppress(binascii.Error):
             raw = base64.b64decode(b"".join(raw.split()), validate=True)
     if raw[:2] == b"\x1f\x8b":

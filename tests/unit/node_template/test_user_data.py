@@ -232,8 +232,19 @@ class TestNonsense:
             MIME.format(first=NODE_CONFIG, second="&" * 16000),
             gzip.compress(b"apiVersion: node.eks.aws/\na: " + b"[" * 1_000_000),
             b"apiVersion: node.eks.aws/\na: " + b"\xff\xfe" * 8000,
+            " " * 64000 + "#",
+            ";" * 64000,
+            "test " * 12800,
+            "if\n" * 20000 + "fi\n" * 1000,
+            "--kubelet-extra-args '" + " ".join(f"$V{number}" for number in range(9000)) + "'",
+            '--kubelet-extra-args "x ' * 2600,
+            "<powershell>" + "{" * 30000 + "}" * 30000,
+            "\n---" * 16000 + "node.eks.aws/",
         ],
-        ids=["brackets", "more", "JSON", "TOML", "MIME", "MIME in all", "a packed megabyte", "no UTF-8"],
+        ids=[
+            *("brackets", "more", "JSON", "TOML", "MIME", "MIME in all", "a packed megabyte", "no UTF-8"),
+            *("blanks", "ends", "tests", "branches", "variables", "quotes", "blocks", "documents"),
+        ],
     )
     def test_a_hostile_text_is_answered_within_a_second(self, text):
         began = time.process_time()

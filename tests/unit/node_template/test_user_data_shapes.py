@@ -15,6 +15,8 @@ ROW = "{labels} | {taints} | {pods} pods | {os} | unknown: {unknown}"
 OWN = ("kubernetes.io/", "k8s.io/", "amazonaws.com/", "ebs.csi.aws.com/")  # labels that every node has
 
 SHAPES = {
+    "al2-adjacent-quotes.sh": "team=red | - | 29 pods | linux | unknown: labels taints maxPods capacity",
+    "al2-array.sh": "team=red | - | 20 pods | linux | unknown: -",
     "al2-branch-about-else.sh": "team=red | - | 20 pods | linux | unknown: -",
     "al2-branch-case.sh": "- | dedicated=red:NoSchedule | 29 pods | linux | unknown: labels",
     "al2-branch-if.sh": "- | spot=yes:NoSchedule | 20 pods | linux | unknown: labels taints maxPods",
@@ -42,6 +44,7 @@ SHAPES = {
     "al2-terraform.txt": "team=red | - | 29 pods | linux | unknown: -",
     "al2-two-calls.sh": "- | - | 20 pods | linux | unknown: labels maxPods",
     "al2-use-max-pods-number.sh": "- | - | 110 pods | linux | unknown: -",
+    "al2-until.sh": "- | - | 20 pods | linux | unknown: -",
     "al2.sh": "team=web | a=b:NoExecute | 35 pods | linux | unknown: labels",
     "al2023-and-al2-script.txt": "- | - | 29 pods | linux | unknown: -",
     "al2023-and-drop-in.txt": "- | "
