@@ -235,6 +235,7 @@ RULES: dict[str, Callable[[Said], str]] = {
     "ZoneEvacuation": _of_an_evacuation,
     "Unconsolidatable": _of_a_node_that_stays,
     "DisruptionBlocked": _of_a_node_that_stays,
+    "DriftNotFixable": _of_a_node_that_stays,
     "ZonalShift": partial(_of_a_shift, shifted=True),
     "ZonalShiftEnded": partial(_of_a_shift, shifted=False),
     "AutomaticUpgradeFailed": _of_a_failed_upgrade,

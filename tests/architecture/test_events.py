@@ -81,7 +81,7 @@ def replaced():
 LIES = {
     **dict.fromkeys(RULES, a_node_in_service),
     **dict.fromkeys(("NoSubnetIPs", "ReplacementRefused", "LaunchRefused", "Unconsolidatable"), replaced),
-    "DisruptionBlocked": replaced,
+    **dict.fromkeys(("DisruptionBlocked", "DriftNotFixable"), replaced),
     "TerminationCancelled": lambda: a_node_in_service(taints=(disruption_taint(DEPLOYMENT),)),
 }
 

@@ -7,6 +7,7 @@ from typing import Any
 from leeward.disruption.command import Command, Decision, MethodName, Replacement
 from leeward.disruption.record import DisruptionRecord, SurgeNode
 from leeward.model.instance import CapacityType
+from leeward.model.planning_memory import FailedCommand, WantedLaunch
 from simulation.aws.disruptions import SimDisruptions
 from tests.fakes.calls import Calls
 
@@ -65,5 +66,7 @@ def a_disruption(**more: Any) -> DisruptionRecord:
         "ends": {"i-3": "gone"},
         "launched": {"i-9": SurgeNode(command=0, replacement=0, group="web-b", zone="a", subnet="s", offset_by="i-9")},
         "retry": NOW + timedelta(minutes=1),
+        "wanted": {"web-a": WantedLaunch(digest="0123", since=NOW, proofs={"4567": "node-c differs as well"})},
+        "failed": {"89ab": FailedCommand(run=2, at=NOW, why="pod shop/a has no other place")},
     }
     return DisruptionRecord(**{**given, **more})

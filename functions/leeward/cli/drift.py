@@ -17,7 +17,8 @@ from leeward.snapshot.cluster import ClusterSnapshot
 
 DESCRIPTION = """Shows every node with all differences from what its group would launch now and from what its policy
 asks of nodes. The remedy is replace where a new node of the group would be in order, upgrade where a new one would
-drift as well, and none where nothing has drifted or drift is switched off."""
+drift as well, and none where nothing has drifted, nodes that were launched since show the difference too, or drift is
+switched off."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -56,7 +57,14 @@ def to_json(found: Sequence[Drifted], snapshot: ClusterSnapshot) -> dict[str, An
                 "since": format_instant(one.since) if one.since else None,
                 "remedy": one.remedy.value,
                 "reasons": [
-                    {"field": why.field.value, "class": why.kind.value, "have": why.have, "want": why.want}
+                    {
+                        "field": why.field.value,
+                        "class": why.kind.value,
+                        "have": why.have,
+                        "want": why.want,
+                        "fixable": why.fixable,
+                        "proof": why.proof or None,
+                    }
                     for why in one.reasons
                 ],
             }
@@ -77,4 +85,10 @@ def _report(found: Sequence[Drifted], snapshot: ClusterSnapshot) -> list[Table |
         for why in one.reasons:
             group = _group(snapshot, one.node)
             table.add(one.node, group, since, one.remedy.value, why.field.value, why.kind.value, why.have, why.want)
-    return [f"{len(drifted)} of {count_of(len(found), 'node')} drifted", table, *snapshot.warnings]
+    proofs = {(_group(snapshot, one.node), why.field, why.want): why.proof for one in drifted for why in one.reasons}
+    not_fixed = [
+        f"{group}: a new node would differ too in {field.value}, wanted {want}: {proof}"
+        for (group, field, want), proof in proofs.items()
+        if proof
+    ]
+    return [f"{len(drifted)} of {count_of(len(found), 'node')} drifted", table, *not_fixed, *snapshot.warnings]

@@ -30,6 +30,8 @@ from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.upgrade.image_moves import image_moved
 
 TRUE = "true"
+NOT_FIXABLE = "DriftNotFixable"  # reason of an Event
+LONGEST = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +77,28 @@ def _wanted(state: PlanningState, node: Node) -> dict[str, str | None]:
         well_known.IMAGE_MOVED: image_moved(state.snapshot, node, policy),
         **annotations(state.snapshot, node, state.drift[node.name]),
     }
+
+
+def write_drift_events(
+    state: PlanningState,
+    changes: Iterable[AnnotationChange],
+    kubernetes: Kubernetes,
+    more: Callable[[], bool] = always,
+    note: Callable[[str, LeewardError], object] = reraise,
+) -> int:
+    """Return the number of Events: one on each node of which it has just been found that new nodes of its group would
+    show its differences too. The annotation, written with the same changes, keeps it from being said again.
+    """
+    said = 0
+    for change in changes:
+        if well_known.DRIFT_NOT_FIXABLE not in change.set or not more():
+            continue
+        drift = state.drift[change.node.name]
+        message = f"it is not replaced for all of its drift: {drift.not_fixed}"[:LONGEST]
+        with isolate_errors(partial(note, change.node.name)), suppress(ObjectGoneError):
+            kubernetes.event(change.node, reason=NOT_FIXABLE, message=message, warning=True, now=state.snapshot.now)
+            said += 1
+    return said
 
 
 def _empty(state: PlanningState, node: Node, policy: NodePolicy) -> str | None:

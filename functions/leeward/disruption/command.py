@@ -42,7 +42,8 @@ class Replacement:
 class Command:
     """Nodes that are disrupted together. `savings` in dollars an hour, None where a price is not known; `cost`:
     disruption cost; `score`: under `consolidationPolicy: Balanced`, else None. `placements`: pod (`namespace/name`) to
-    node, new nodes by the scheduler's names.
+    node, new nodes by the scheduler's names. `inputs`: digest of what the choice of new nodes depends on
+    (`launch_inputs`), empty where none is launched or the command is not claimed yet.
     """
 
     decision: Decision
@@ -53,6 +54,7 @@ class Command:
     cost: float = 0.0
     score: float | None = None
     placements: Mapping[str, str] = field(default_factory=dict)
+    inputs: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

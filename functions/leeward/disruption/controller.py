@@ -10,15 +10,18 @@ from functools import partial
 from threading import Lock
 from typing import Any
 
-from leeward.disruption.annotations import changes_in, write_annotations
+from leeward.disruption.annotations import changes_in, write_annotations, write_drift_events
 from leeward.disruption.blocked_events import write_blocked_events
 from leeward.disruption.blocked_nodes import MOST_NAMED, long_blocked
+from leeward.disruption.candidates import Candidate, candidates
 from leeward.disruption.command import Command, Plan
+from leeward.disruption.launch_inputs import launch_inputs
 from leeward.disruption.lease import restart, start
 from leeward.disruption.observation import for_seconds, observe
 from leeward.disruption.plan import plan_disruption, plan_in
 from leeward.disruption.planning_state import PlanningState
 from leeward.disruption.record import DisruptionRecord, groups_named
+from leeward.drift.detect import all_drift, wanted_launches
 from leeward.errors import LeewardError
 from leeward.isolation import Executor, in_threads, isolate_errors
 from leeward.ports import Ports
@@ -124,6 +127,7 @@ class _Planner:
         note = partial(_note_node, result, cluster)
         kubernetes, writing = ports.clusters.kubernetes(cluster), WRITE * self.share
         result.annotated += write_annotations(changes, kubernetes, for_seconds(writing, ports.clock), note)
+        result.events += write_drift_events(seen, changes, kubernetes, for_seconds(writing, ports.clock), note)
         if plan is None:
             self._upgrade(snapshot, record, ports, result)
             return
@@ -131,6 +135,8 @@ class _Planner:
         claimed = claim(plan, snapshot, record, ports.disruptions, ports.clock)
         if claimed is not None:
             result.disruptions.append(start(claimed, ports.disruption_executions))
+        else:
+            remember(seen, record, ports.disruptions)
         self._upgrade(snapshot, claimed, ports, result)
         result.events += write_blocked_events(snapshot, plan, for_seconds(writing, ports.clock), ports.clusters, note)
 
@@ -173,10 +179,13 @@ def claim(
     commands = tuple(commands_that_fit(plan.commands))
     if plan.method is None or not commands:
         return None
+    known, _ = candidates(snapshot)
+    commands = tuple(_with_inputs(snapshot, one, known) for one in commands)
     nodes = {name: node.instance_id for one in commands for name in one.nodes if (node := snapshot.node(name))}
     members = {
         name: group.name for name in nodes if (node := snapshot.node(name)) and (group := snapshot.group_of(node))
     }
+    wanted = wanted_launches(snapshot, all_drift(snapshot))
     record = DisruptionRecord(
         cluster=snapshot.cluster,
         number=last.number + 1 if last is not None else 1,
@@ -189,8 +198,30 @@ def claim(
         cooldowns=last.cooldowns if last is not None else {},
         raised=last.raised if last is not None else {},
         suspended=last.suspended if last is not None else (),
+        wanted=wanted,
+        failed=last.failed if last is not None else {},
     )
     return disruptions.write(record)
+
+
+def remember(seen: PlanningState, record: DisruptionRecord | None, disruptions: Disruptions) -> None:
+    """Write what groups launch now, since when, and what their launches do not bring into the record of an ended run,
+    where that has changed. Without a record the first run writes it. A writer that was faster is not repeated: the
+    next call observes the same.
+    """
+    if record is None or record.open:
+        return
+    wanted = wanted_launches(seen.snapshot, seen.drift.values())
+    if wanted != record.wanted:
+        disruptions.write(replace(record, wanted=wanted))
+
+
+def _with_inputs(snapshot: ClusterSnapshot, command: Command, known: Mapping[str, Candidate]) -> Command:
+    """Return the command with the digest of what its launches are planned from."""
+    if not command.replacements:
+        return command
+    nodes = [known[name] for name in command.nodes if name in known]
+    return replace(command, inputs=launch_inputs(snapshot, nodes, command.replacements[0].group))
 
 
 def commands_that_fit(commands: Iterable[Command]) -> Iterator[Command]:

@@ -9,7 +9,7 @@ from datetime import timedelta
 
 from leeward.cluster.facets import Known
 from leeward.disruption.alarms import with_alarms
-from leeward.disruption.record import DisruptionRecord
+from leeward.disruption.record import LONGEST_COOLDOWN, DisruptionRecord
 from leeward.model.node import Node, disruption_taint, untainted
 from leeward.ports import Ports
 from leeward.ports.clock import Clock
@@ -25,15 +25,21 @@ def observe(cluster: str, ports: Ports, record: DisruptionRecord | None) -> Clus
 
 
 def with_records(snapshot: ClusterSnapshot, upgrades: Upgrades, record: DisruptionRecord | None) -> ClusterSnapshot:
-    """Return the snapshot with upgrades and the last run of each group. Raises the errors of the table."""
+    """Return the snapshot with upgrades, the last run of each group and what runs remember. Raises the errors of the
+    table.
+    """
     blocked, terminating = _upgrades(
         (name for name, group in snapshot.groups.items() if snapshot.policy_of(group)), upgrades
     )
     cooldowns = record.cooldowns if record is not None else {}
+    failed = record.failed if record is not None else {}
+    recent = {inputs: one for inputs, one in failed.items() if snapshot.now - one.at < LONGEST_COOLDOWN}
     under_way = (_open_run(record),) if record is not None and record.open else ()
     return replace(
         snapshot,
         last_disruptions=cooldowns,
+        wanted_launches=record.wanted if record is not None else {},
+        failed_commands=recent,
         blocked_groups=blocked,
         terminating=terminating,
         warnings=(*snapshot.warnings, *under_way),

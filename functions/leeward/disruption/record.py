@@ -11,10 +11,12 @@ from enum import StrEnum
 from hashlib import sha256
 
 from leeward.disruption.command import Command, Decision, MethodName, Replacement
+from leeward.model.planning_memory import FailedCommand, WantedLaunch
 from leeward.model.surge_instance import SurgeInstance, SurgeOwner
 from leeward.model.termination import CauseKind
 
-LONGEST_COOLDOWN = timedelta(days=7)  # a cooldown that is longer is dropped
+LONGEST_COOLDOWN = timedelta(days=7)  # a cooldown that is longer is dropped, and a failed command as old forgotten
+MOST_FAILED = 50  # failed commands that are remembered
 GONE, STAYED = "gone", "stayed"
 CAUSES: Mapping[MethodName, CauseKind] = {
     MethodName.EXPIRATION: CauseKind.EXPIRED,
@@ -71,6 +73,8 @@ class DisruptionRecord:
     `sizes` by group, brings it instead; `before`: group -> its instances, comma between, before that.
 
     `cooldowns`: group -> when its last run ended, of this run and earlier ones. `retry`: not taken up again before.
+    `wanted`: group -> what it launches, since when, and what its launches do not bring; `failed`: inputs of a command
+    -> the command whose new node did not serve. Both are of this run and earlier ones.
     """
 
     cluster: str
@@ -100,6 +104,8 @@ class DisruptionRecord:
     ended: datetime | None = None
     outcome: DisruptionOutcome | None = None
     why: str = ""
+    wanted: Mapping[str, WantedLaunch] = field(default_factory=dict)
+    failed: Mapping[str, FailedCommand] = field(default_factory=dict)
 
     @property
     def open(self) -> bool:
@@ -178,6 +184,17 @@ class DisruptionRecord:
     def drop(self, why: Mapping[int, str]) -> "DisruptionRecord":
         """Return the record without these commands."""
         return replace(self, dropped={**self.dropped, **{str(number): text[:300] for number, text in why.items()}})
+
+    def remember_failed(self, why: Mapping[int, str], now: datetime) -> "DisruptionRecord":
+        """Return the record with the inputs of commands, by number, whose new nodes came up and did not serve: the same
+        command is not proposed again until its inputs change. The oldest go first, and those older than a week.
+        """
+        recent = {inputs: one for inputs, one in self.failed.items() if now - one.at < LONGEST_COOLDOWN}
+        for number, text in why.items():
+            inputs = self.commands[number].inputs
+            if inputs and self.new_of(number):
+                recent[inputs] = FailedCommand(run=self.number, at=now, why=text[:300])
+        return replace(self, failed=dict(list(recent.items())[-MOST_FAILED:]))
 
     def closed(self, outcome: DisruptionOutcome, why: str, now: datetime) -> "DisruptionRecord":
         """Return the record as ended; the cooldown of its groups begins now."""

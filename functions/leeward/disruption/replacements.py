@@ -143,6 +143,14 @@ class Readiness:
     wrong: Mapping[str, str] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)
 
+    def unfit(self, wanted: Mapping[str, Replacement], instances: Mapping[str, Instance]) -> dict[str, str]:
+        """Return the wrong instances that run where they were planned: the next launch would be as wrong. Those that
+        EC2 has taken, or that the group's own choice put into another zone, may be right the next time.
+        """
+        there = {name for name in self.wrong if name in instances and instances[name].state in ALIVE}
+        zones = {name: wanted[name].zones for name in there}
+        return {name: self.wrong[name] for name in there if not zones[name] or instances[name].zone in zones[name]}
+
 
 def readiness(
     wanted: Mapping[str, Replacement],

@@ -106,11 +106,13 @@ def ready(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> DisruptionR
     record = adopt(before, ports)
     wanted = {new: record.planned(key) for number in record.active_commands for new, key in _keys(record, number)}
     nodes = ports.clusters.kubernetes(run.cluster).nodes()
-    state = readiness(wanted, ports.instances.describe(wanted), nodes, since=record.began, now=ports.clock.now())
+    instances, now = ports.instances.describe(wanted), ports.clock.now()
+    state = readiness(wanted, instances, nodes, since=record.began, now=now)
     dropped = {record.launched[new].command: why for new, why in state.wrong.items()}
+    unfit = {record.launched[new].command: why for new, why in state.unfit(wanted, instances).items()}
     missing = [*state.missing.values(), *_grows(record, dropped, ports.clock)]
     if dropped:
-        record = written(record.drop(dropped), ports.disruptions)
+        record = written(record.remember_failed(unfit, now).drop(dropped), ports.disruptions)
     if record.dropped != before.dropped:
         record = roll_back(record, ports)
     protect_launched(record, nodes, ports.clusters)

@@ -27,6 +27,8 @@ from leeward.disruption.removal import (
 )
 from leeward.disruption.savings import reason_not_worth, saved, score_of
 from leeward.disruption.targets import Target, targets
+from leeward.drift.detect import wanted_launches
+from leeward.scheduling.outcome import NO_TIME
 from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.time_budget import SearchTime, TimeBudget
 
@@ -46,13 +48,21 @@ def validate(
     `method`: the earlier plan's, None where none acted. `more`: for tries of other methods, whose verdicts are given
     too; `budget`: for the check itself, a command that it does not reach holds no longer.
     """
-    state = PlanningState(snapshot, SearchTime(budget, more=more))
+    return _validated(PlanningState(snapshot, SearchTime(budget, more=more)), method, commands)[0]
+
+
+def _validated(
+    state: PlanningState, method: MethodName | None, commands: Iterable[Command]
+) -> tuple[Plan, Mapping[tuple[str, ...], str]]:
+    """Return the plan of `validate`, and why pods of a command have no place, by the command's nodes."""
+    snapshot = state.snapshot
     outcomes = {one.name: one.decide(state) for one in ORDER}
     verdicts = by_node(snapshot, outcomes)
     valid: list[Command] = []
+    unplaced: dict[tuple[str, ...], str] = {}
     acting = next((one for one in ORDER if one.name is method), None)
     if acting is not None:
-        check = _Check(state, acting)
+        check = _Check(state, acting, unplaced)
         with state.world.trial():
             for command in commands:
                 still, why = check.command(command)
@@ -62,14 +72,16 @@ def validate(
                     said = f"the earlier command is {'still valid' if holds else f'no longer valid: {why}'}"
                     if name in verdicts:
                         verdicts[name][acting.name] = Verdict(candidate=name in state.candidates, reason=said)
-    return Plan(method=method, commands=tuple(valid), verdicts=verdicts, warnings=snapshot.warnings)
+    return Plan(method=method, commands=tuple(valid), verdicts=verdicts, warnings=snapshot.warnings), unplaced
 
 
 class _Check:
-    """Check of one method's commands, each in the world that those before it leave behind."""
+    """Check of one method's commands, each in the world that those before it leave behind. `unplaced`: filled with the
+    commands whose pods have no place.
+    """
 
-    def __init__(self, state: PlanningState, method: Method) -> None:
-        self._state, self._method = state, method
+    def __init__(self, state: PlanningState, method: Method, unplaced: dict[tuple[str, ...], str]) -> None:
+        self._state, self._method, self._unplaced = state, method, unplaced
         self._usage: BudgetUsage = state.usage.copy()
         priced = method.name is MethodName.CONSOLIDATION
         self._targets = {one.group: one for one in targets(state.snapshot, priced=priced)[0]}
@@ -116,6 +128,8 @@ class _Check:
         else:
             coming, removal = self._launched(command, nodes)
         why = removal.why
+        if why and why != NO_TIME:
+            self._unplaced[command.nodes] = why
         price = sum(one.price or 0.0 for one in coming)
         if not why and self._method.name is MethodName.CONSOLIDATION:
             why = reason_not_worth(nodes, price)
@@ -164,11 +178,16 @@ class _Check:
 def revalidated(
     record: DisruptionRecord, snapshot: ClusterSnapshot, deployment: str, budget: TimeBudget | None = None
 ) -> DisruptionRecord:
-    """Return the record with the commands as they are valid now; the others are dropped, each with its reason."""
+    """Return the record with the commands as they are valid now; the others are dropped, each with its reason. Those
+    whose new nodes do not serve are remembered, and so is what the new nodes show of their launches.
+    """
     snapshot = without_own_taints(snapshot, record, deployment)
     planned = {number: _as_deletion(record, number, command) for number, command in record.active_commands.items()}
-    plan = validate(snapshot, record.method, planned.values(), more=lambda: False, budget=budget)
+    state = PlanningState(snapshot, SearchTime(budget, more=lambda: False))
+    plan, unplaced = _validated(state, record.method, planned.values())
+    record = replace(record, wanted=wanted_launches(snapshot, state.drift.values()))
     dropped: dict[int, str] = {}
+    unfit: dict[int, str] = {}
     commands = list(record.commands)
     left = list(plan.commands)
     for number, command in planned.items():
@@ -176,9 +195,12 @@ def revalidated(
         expensive = _why_expensive(record, number, snapshot)
         if still is None or expensive:
             dropped[number] = expensive or _why(plan.verdicts, command, record)
+            if expensive or command.nodes in unplaced:
+                unfit[number] = expensive or unplaced[command.nodes]
         if still is not None:
             left.remove(still)
             commands[number] = _narrowed(commands[number], still)
+    record = record.remember_failed(unfit, snapshot.now) if unfit else record
     return replace(record.drop(dropped), commands=tuple(commands))
 
 

@@ -1,7 +1,8 @@
 """Drift detection: whether a node has drifted, since when, and the fix; and the annotations that record it on the node.
 
 A node is replaced for drift only where a node that its group would launch now is in order in every field; else the
-group itself is outdated, and the fix is an upgrade (docs/features.md, K15)."""
+group itself is outdated, and the fix is an upgrade (docs/features.md, K15). Differences that launches are seen not to
+fix are reported, and neither cause nor prevent a replacement (`evidence`)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,18 +10,22 @@ from datetime import datetime
 from enum import StrEnum
 
 from leeward.drift.desired import of_desired, of_requirements, registers, would_drift
+from leeward.drift.evidence import SHOWN, Evidence, remembered
 from leeward.drift.launched import of_hidden, of_instance
 from leeward.drift.reasons import Field, Reason
 from leeward.drift.template_hash import fields_of, read, written
 from leeward.model import well_known
 from leeward.model.node import Node
+from leeward.model.planning_memory import WantedLaunch
 from leeward.model.times import format_instant, parse_instant
 from leeward.policy.document import NodePolicy
 from leeward.snapshot.cluster import ClusterSnapshot
 
 
 class Remedy(StrEnum):
-    """Fix of a drifted node; `none`: it has not drifted, or drift is switched off."""
+    """Fix of a drifted node; `none`: it has not drifted, its launches are seen not to fix what differs, or drift is
+    switched off.
+    """
 
     REPLACE = "replace"
     UPGRADE = "upgrade"
@@ -44,18 +49,41 @@ class Drifted:
     @property
     def summary(self) -> str:
         """Sentence about the drift."""
-        fields = dict.fromkeys(reason.field.value for reason in self.reasons)
+        fields = dict.fromkeys(reason.field.value for reason in self.reasons if not reason.proof)
+        fields = fields or dict.fromkeys(reason.field.value for reason in self.reasons)
         return f"it has drifted in {', '.join(fields)}"
+
+    @property
+    def not_fixed(self) -> str:
+        """Sentence about the differences that launches are seen not to fix, empty where there are none."""
+        proved = [reason for reason in self.reasons if reason.proof]
+        if not proved:
+            return ""
+        wants = ", ".join(f"{one.field.value} (wanted {one.want})" for one in proved)
+        return f"a new node would differ too in {wants}: {proved[0].proof}"
 
 
 def drift_of(snapshot: ClusterSnapshot, node: Node) -> Drifted:
     """Return the drift of one node; a node of no selected group has no desired state to differ from."""
+    return _drift_of(snapshot, node, _evidence(snapshot))
+
+
+def _evidence(snapshot: ClusterSnapshot) -> Evidence:
+    order = {field: place for place, field in enumerate(Field)}
+
+    def raw(node: Node) -> tuple[Reason, ...]:
+        policy = snapshot.policy_of_node(node)
+        found = _reasons(snapshot, node, policy) if policy is not None else ()
+        return tuple(dict.fromkeys(sorted(found, key=lambda one: (order[one.field], one.want, one.have))))
+
+    return Evidence(snapshot, raw)
+
+
+def _drift_of(snapshot: ClusterSnapshot, node: Node, evidence: Evidence) -> Drifted:
     policy = snapshot.policy_of_node(node)
     if policy is None:
         return Drifted(node=node.name)
-    order = {field: place for place, field in enumerate(Field)}
-    found = sorted(_reasons(snapshot, node, policy), key=lambda one: (order[one.field], one.want, one.have))
-    reasons = tuple(dict.fromkeys(found))
+    reasons = evidence.judged(node)
     if not reasons:
         return Drifted(node=node.name)
     return Drifted(
@@ -68,7 +96,14 @@ def drift_of(snapshot: ClusterSnapshot, node: Node) -> Drifted:
 
 def all_drift(snapshot: ClusterSnapshot) -> tuple[Drifted, ...]:
     """Return the drift of every node, by name."""
-    return tuple(drift_of(snapshot, node) for node in sorted(snapshot.nodes, key=lambda node: node.name))
+    evidence = _evidence(snapshot)
+    return tuple(_drift_of(snapshot, node, evidence) for node in sorted(snapshot.nodes, key=lambda node: node.name))
+
+
+def wanted_launches(snapshot: ClusterSnapshot, drift: Iterable[Drifted]) -> dict[str, WantedLaunch]:
+    """Return what is remembered about launches of every group in which drift is on. `drift`: of every node."""
+    watched = [one for one in snapshot.selected if (policy := snapshot.policy_of(one)) and watches(snapshot, policy)]
+    return remembered(snapshot, {one.node: one.reasons for one in drift}, watched)
 
 
 def watches(snapshot: ClusterSnapshot, policy: NodePolicy) -> bool:
@@ -85,11 +120,17 @@ def annotations(snapshot: ClusterSnapshot, node: Node, drift: Drifted) -> dict[s
     policy = snapshot.policy_of_node(node)
     if policy is None:
         return {}
-    wanted: dict[str, str | None] = {well_known.DRIFTED_SINCE: None, well_known.DRIFT_REASONS: None}
+    keys = (well_known.DRIFTED_SINCE, well_known.DRIFT_REASONS, well_known.DRIFT_NOT_FIXABLE)
+    wanted: dict[str, str | None] = dict.fromkeys(keys)
     if drift.since is not None and watches(snapshot, policy):
-        fields = dict.fromkeys(reason.field.value for reason in drift.reasons)
-        wanted = {well_known.DRIFTED_SINCE: format_instant(drift.since), well_known.DRIFT_REASONS: ",".join(fields)}
+        wanted[well_known.DRIFTED_SINCE] = format_instant(drift.since)
+        wanted[well_known.DRIFT_REASONS] = _fields(drift.reasons)
+        wanted[well_known.DRIFT_NOT_FIXABLE] = _fields(one for one in drift.reasons if one.proof) or None
     return wanted | written({**_launched_with(snapshot, node, policy), **(read(node.annotations) or {})})
+
+
+def _fields(reasons: Iterable[Reason]) -> str:
+    return ",".join(dict.fromkeys(reason.field.value for reason in reasons))
 
 
 def _launched_with(snapshot: ClusterSnapshot, node: Node, policy: NodePolicy) -> dict[Field, str]:
@@ -106,17 +147,20 @@ def _reasons(snapshot: ClusterSnapshot, node: Node, policy: NodePolicy) -> Itera
     launchable = snapshot.launchables.get(group.name)
     launch = launchable.launch_of(snapshot.type_of(node)) if launchable else None
     expected = tuple(launchable.expected.values()) if launchable else ()
+    then = snapshot.launched_from.get(node.instance_id)
     if instance is not None:
-        yield from of_instance(instance, group, launch)
+        yield from of_instance(instance, group, launch, then)
     yield from of_requirements(snapshot, node, group, policy, launchable)
     yield from of_desired(node, policy, expected)
-    then = snapshot.launched_from.get(node.instance_id)
     yield from of_hidden(node, policy, launch, then, registers=registers(policy, expected))
 
 
 def _remedy(snapshot: ClusterSnapshot, node: Node, policy: NodePolicy, reasons: Iterable[Reason]) -> Remedy:
     group = snapshot.group_of(node)
     launchable = snapshot.launchables.get(group.name) if group else None
+    reasons = [reason for reason in reasons if not (reason.proof and reason.field in SHOWN)]
+    if not reasons:
+        return Remedy.NONE
     fixable = all(reason.fixable for reason in reasons) and not would_drift(policy, launchable)
     return Remedy.REPLACE if fixable else Remedy.UPGRADE
 

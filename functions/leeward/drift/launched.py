@@ -1,9 +1,12 @@
-"""Drift of an instance's properties in EC2 against its group's current launch template.
+"""Drift of an instance's properties in EC2 against its group's current launch template, as Auto Scaling launches it:
+the group's propagated tags over the template's, the security groups of the primary interface.
 
-A node that the group launches now has all of this from the same template, so it is in order in each of these fields."""
+Tags and security groups that other owners add to an instance are no drift. Whether a launch fixes a difference is
+judged by `evidence`."""
 
 from collections.abc import Iterator, Mapping
 
+from leeward.drift.evidence import propagated_over
 from leeward.drift.reasons import Field, Reason
 from leeward.drift.template_hash import fields_of, read
 from leeward.model.group import Group
@@ -16,9 +19,11 @@ HIDDEN = (Field.STARTUP_TAINTS, Field.USER_DATA, Field.KUBELET, Field.BLOCK_DEVI
 _WORDS = {True: "on", False: "off"}
 
 
-def of_instance(instance: Instance, group: Group, launch: LaunchSettings | None) -> Iterator[Reason]:
-    """Yield the differences that the instance itself shows. Fields that the template leaves open, or that EC2 does not
-    report, are no drift.
+def of_instance(
+    instance: Instance, group: Group, launch: LaunchSettings | None, then: LaunchSettings | None = None
+) -> Iterator[Reason]:
+    """Yield the differences that the instance itself shows, one for each tag and metadata option. Fields that the
+    template leaves open, or that EC2 does not report, are no drift. `then`: the version that launched the instance.
     """
     if group.subnets and instance.subnet and instance.subnet not in group.subnets:
         yield Reason(field=Field.SUBNETS, have=instance.subnet, want=", ".join(sorted(group.subnets)))
@@ -27,13 +32,14 @@ def of_instance(instance: Instance, group: Group, launch: LaunchSettings | None)
     if launch.image.startswith("ami-") and instance.image and instance.image != launch.image:
         yield Reason(field=Field.AMI, have=instance.image, want=launch.image)
     have, want = instance.look, launch.look
-    if None not in (have.security_groups, want.security_groups) and have.security_groups != want.security_groups:
-        yield _reason(
-            Field.SECURITY_GROUPS, ", ".join(have.security_groups or ()), ", ".join(want.security_groups or ())
-        )
+    if have.security_groups is not None and want.security_groups is not None:
+        declared = (then.look.security_groups if then is not None else None) or ()
+        added = set(have.security_groups) - {*want.security_groups, *declared}  # by another owner
+        if set(have.security_groups) - added != set(want.security_groups):
+            yield _reason(Field.SECURITY_GROUPS, ", ".join(have.security_groups), ", ".join(want.security_groups))
     if want.profile is not None and have.profile != want.profile:
         yield _reason(Field.INSTANCE_PROFILE, have.profile or "none", want.profile)
-    yield from _parts(Field.TAGS, have.tags, want.tags)
+    yield from _parts(Field.TAGS, have.tags, {**(want.tags or {}), **propagated_over(group, want.tags or {})})
     yield from _parts(Field.METADATA_OPTIONS, have.metadata, want.metadata)
     if have.monitoring is not None and want.monitoring is not None and have.monitoring != want.monitoring:
         yield _reason(Field.DETAILED_MONITORING, _WORDS[have.monitoring], _WORDS[want.monitoring])
@@ -56,17 +62,12 @@ def of_hidden(
 
 
 def _parts(field: Field, have: Mapping[str, str] | None, want: Mapping[str, str] | None) -> Iterator[Reason]:
-    """Yield the difference in the keys that the template names: other owners add tags of their own to instances."""
+    """Yield the differences in the keys that the template names: other owners add tags of their own to instances."""
     if have is None or want is None:
         return
-    wrong = {key: value for key, value in want.items() if have.get(key) != value and not key.startswith("aws:")}
-    if wrong:
-        found = {key: have[key] for key in wrong if key in have}
-        yield _reason(field, _pairs(found) or "none", _pairs(wrong))
-
-
-def _pairs(pairs: Mapping[str, str]) -> str:
-    return ", ".join(f"{key}={pairs[key]}" for key in sorted(pairs))
+    for key, value in sorted(want.items()):
+        if have.get(key) != value and not key.startswith("aws:"):
+            yield _reason(field, f"{key}={have[key]}" if key in have else "none", f"{key}={value}")
 
 
 def _reason(field: Field, have: str, want: str) -> Reason:

@@ -39,12 +39,15 @@ DYNAMIC = frozenset({Field.AMI, Field.SUBNETS, Field.SECURITY_GROUPS, Field.REQU
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reason:
-    """One difference. `fixable`: a node that the group would launch now does not have it."""
+    """One difference. `fixable`: a node that the group would launch now does not have it. `proof`: evidence that such a
+    node has it too, empty where there is none.
+    """
 
     field: Field
     have: str
     want: str
     fixable: bool = True
+    proof: str = ""
 
     @property
     def kind(self) -> Kind:

@@ -14,6 +14,7 @@ from leeward.model.times import as_instant
 
 TERMINATING = "autoscaling:EC2_INSTANCE_TERMINATING"
 LAUNCHING = "autoscaling:EC2_INSTANCE_LAUNCHING"
+UNITS = "units"  # DesiredCapacityType by which a group counts instances, unless they have weights
 AZ_REBALANCE = "AZRebalance"  # process by which the group makes its zones even
 
 
@@ -88,7 +89,8 @@ class ScalingActivity:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupInstance:
     """Instance as its group lists it; `lifecycle` is the group's state (`model.lifecycle`). `protected`:
-    from scale-in, by a person or by the group's default.
+    from scale-in, by a person or by the group's default. `configuration`: the launch configuration of its launch;
+    `weight`: its WeightedCapacity; each empty without one.
     """
 
     id: str
@@ -98,6 +100,8 @@ class GroupInstance:
     type: str = ""
     template: LaunchTemplateRef | None = None  # source of its launch, always with a number as version
     protected: bool = False
+    configuration: str = ""
+    weight: str = ""
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
@@ -110,6 +114,8 @@ class GroupInstance:
             type=raw.get("InstanceType") or "",
             template=LaunchTemplateRef.from_json(raw["LaunchTemplate"]) if raw.get("LaunchTemplate") else None,
             protected=bool(raw.get("ProtectedFromScaleIn", False)),
+            configuration=raw.get("LaunchConfigurationName") or "",
+            weight=str(raw.get("WeightedCapacity") or ""),
         )
 
 
@@ -127,8 +133,10 @@ class GroupFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group(GroupFacts):
-    """Auto Scaling group as it is listed. Sizes are instance counts; `subnets` empty for a group in EC2-classic zones;
-    `suspended`: names of processes; `max_lifetime` of its instances in seconds, 0 without one.
+    """Auto Scaling group as it is listed. Sizes are instance counts, unless `capacity_units` says otherwise; `subnets`
+    empty for a group in EC2-classic zones; `suspended`: names of processes; `max_lifetime` of its instances in seconds,
+    0 without one; `propagated`: keys of the tags that its launches get (PropagateAtLaunch); `counts`:
+    DesiredCapacityType, as the group has it.
     """
 
     minimum: int
@@ -143,6 +151,8 @@ class Group(GroupFacts):
     launch: LaunchSource = field(default_factory=LaunchSource)
     suspended: tuple[str, ...] = ()
     max_lifetime: int = 0
+    propagated: frozenset[str] = frozenset()
+    counts: str = UNITS
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
@@ -166,6 +176,8 @@ class Group(GroupFacts):
             suspended=tuple(one.get("ProcessName", "") for one in raw.get("SuspendedProcesses") or ()),
             max_lifetime=int(raw.get("MaxInstanceLifetime") or 0),
             retains=_retains(raw.get("InstanceLifecyclePolicy") or {}),
+            propagated=frozenset(tag["Key"] for tag in raw.get("Tags", ()) if tag.get("PropagateAtLaunch")),
+            counts=raw.get("DesiredCapacityType") or UNITS,
         )
 
     @property
@@ -187,6 +199,18 @@ class Group(GroupFacts):
     def running_types(self) -> tuple[str, ...]:
         """Instance types of its members, by name."""
         return tuple(sorted({member.type for member in self.instances if member.type}))
+
+    @property
+    def capacity_units(self) -> str:
+        """Reason why its sizes are no instance counts, empty where they are: an instance then counts as several units,
+        and a size changed by one is not one instance more or less.
+        """
+        if self.counts != UNITS:
+            return f"its sizes count {self.counts} (DesiredCapacityType)"
+        weights = {f"{one.instance_type or 'requirements'} {one.weight}": one.weight for one in self.launch.overrides}
+        weights |= {f"{member.type or member.id} {member.weight}": member.weight for member in self.instances}
+        heavy = sorted(name for name, weight in weights.items() if weight not in {"", "1"})
+        return f"its sizes count units of capacity (WeightedCapacity: {', '.join(heavy)})" if heavy else ""
 
     def protects(self, instance: str) -> bool:
         """Return whether the instance is protected from scale-in."""

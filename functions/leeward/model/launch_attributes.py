@@ -7,8 +7,9 @@ from typing import Any, Self
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchAttributes:
-    """Attributes of a launch, each None if not reported. `security_groups` by id, sorted; `profile`: the instance
-    profile's name; `metadata`: MetadataOptions as EC2 spells them; `tags` of the instance; `monitoring`: detailed.
+    """Attributes of a launch, each None if not reported. `security_groups` of the primary interface, by id, sorted;
+    `profile`: the instance profile's name; `metadata`: MetadataOptions as EC2 spells them; `tags` of the instance;
+    `monitoring`: detailed.
     """
 
     security_groups: tuple[str, ...] | None = None
@@ -53,10 +54,11 @@ def _of_instances(specification: Mapping[str, Any]) -> bool:
 
 
 def _groups_of_template(raw: Mapping[str, Any]) -> tuple[str, ...] | None:
-    """Return the security groups of the template or of its interfaces; None for names, which only a launch
-    configuration may have: they contain no ids.
+    """Return the security groups of the template, or of its primary interface, the only ones that DescribeInstances
+    lists for the instance itself; None for names, which only a launch configuration may have: they contain no ids.
     """
-    found = set(raw.get("SecurityGroupIds") or raw.get("SecurityGroups") or ())
+    found = raw.get("SecurityGroupIds") or raw.get("SecurityGroups") or ()
     for interface in raw.get("NetworkInterfaces") or ():
-        found |= set(interface.get("Groups") or ())
-    return tuple(sorted(found)) if found and all(name.startswith("sg-") for name in found) else None
+        if not interface.get("DeviceIndex") and not interface.get("NetworkCardIndex"):
+            found = interface.get("Groups") or found
+    return tuple(sorted(set(found))) if found and all(name.startswith("sg-") for name in found) else None

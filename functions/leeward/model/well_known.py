@@ -23,6 +23,7 @@ EMPTY_SINCE = "leeward.dev/empty-since"  # RFC 3339: when the node was first obs
 EXPIRED = "leeward.dev/expired"  # "true": older than its policy allows
 DRIFTED_SINCE = "leeward.dev/drifted-since"  # RFC 3339
 DRIFT_REASONS = "leeward.dev/drift-reasons"  # fields, comma-separated
+DRIFT_NOT_FIXABLE = "leeward.dev/drift-not-fixable"  # those of them that a new node would show too
 IMAGE_MOVED = "leeward.dev/image-moved"  # IMAGE SINCE: the newer image of `update.auto`, RFC 3339
 TEMPLATE_HASH = "leeward.dev/template-hash"  # the launch settings of the node, field by field
 TEMPLATE_HASH_VERSION = "leeward.dev/template-hash-version"  # version of its computation

@@ -16,6 +16,7 @@ from leeward.model.instance import CapacityType
 from leeward.model.instance_type import InstanceType
 from leeward.model.launch import LaunchSettings
 from leeward.model.node import Node
+from leeward.model.planning_memory import FailedCommand, WantedLaunch
 from leeward.model.pod import Pod, PodDisruptionBudget, pods_by_node
 from leeward.model.subnet import Subnet
 from leeward.scheduling.nodes import NodeSpec
@@ -33,7 +34,8 @@ class ClusterSnapshot(ClusterState):
     launch settings by instance, where they can still be read. `last_disruptions`: when the last run of a group ended;
     `blocked_groups`: group -> why no other run may disrupt its nodes now; `terminating`: instances whose termination is
     requested and that may not carry a taint yet; `newest_images`: group -> image to which `update.auto` would upgrade
-    it, read for fn disruption-planner alone. `warnings`: missing or assumed inputs, a sentence each.
+    it, read for fn disruption-planner alone. `wanted_launches` by group and `failed_commands` by their inputs: what
+    earlier runs remember. `warnings`: missing or assumed inputs, a sentence each.
     """
 
     now: datetime
@@ -53,6 +55,8 @@ class ClusterSnapshot(ClusterState):
     blocked_groups: Mapping[str, str] = field(default_factory=dict)
     terminating: frozenset[str] = frozenset()
     newest_images: Mapping[str, str] = field(default_factory=dict)
+    wanted_launches: Mapping[str, WantedLaunch] = field(default_factory=dict)
+    failed_commands: Mapping[str, FailedCommand] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     _pods_on: dict[str, list[Pod]] = field(init=False, repr=False, compare=False)
     _node_named: dict[str, Node] = field(init=False, repr=False, compare=False)

@@ -92,6 +92,7 @@ class Fleet:
             "spot": spot,
             "lifecycle": rest.get("lifecycle", "InService"),
             "protected": rest.get("protected", False),
+            "template": rest.get("template"),
             "state": rest.get("state", "running"),
             "fields": rest.get("instance", {}),
         }
@@ -170,7 +171,12 @@ class Fleet:
         reported = self.groups[name]
         members = [
             GroupInstance(
-                id=id_, zone=one["zone"], lifecycle=one["lifecycle"], type=one["type"], protected=one["protected"]
+                id=id_,
+                zone=one["zone"],
+                lifecycle=one["lifecycle"],
+                type=one["type"],
+                protected=one["protected"],
+                template=one["template"],
             )
             for id_, one in self.instances.items()
             if one["group"] == name

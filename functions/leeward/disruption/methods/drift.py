@@ -10,7 +10,7 @@ from leeward.disruption.command import MethodName, Outcome
 from leeward.disruption.methods.method import no_section
 from leeward.disruption.methods.replace_nodes import replace_in_turn
 from leeward.disruption.planning_state import PlanningState
-from leeward.drift.detect import Remedy
+from leeward.drift.detect import Drifted, Remedy
 from leeward.policy.document import Reason
 
 
@@ -21,23 +21,28 @@ class Drift:
     reason = Reason.DRIFTED
 
     def reason_to_keep(self, state: PlanningState, candidate: Candidate) -> str:
-        """Return why not: switched off, not drifted, or only an upgrade can fix it."""
+        """Return why not: switched off, not drifted, only an upgrade can fix it, or launches are seen not to."""
         if not state.snapshot.policies.settings.drift:
             return "drift is switched off for the cluster"
         if not candidate.policy.disruption.present:
             return no_section(candidate.policy)
         if not candidate.policy.disruption.drift:
             return f"policy {candidate.policy.name} says drift: false"
-        drifted = state.drift[candidate.name]
-        if not drifted.drifted:
-            return "it is what its group would launch now"
-        if drifted.remedy is Remedy.UPGRADE:
-            return f"{drifted.summary}; a new node of {candidate.group.name} would drift as well: leeward upgrade"
-        return ""
+        return _why_no_replacement(state.drift[candidate.name], candidate.group.name)
 
     def decide(self, state: PlanningState) -> Outcome:
         """Return as many commands as budgets allow."""
         return replace_in_turn(self, state, rank=lambda one: _since(state, one), said=_said)
+
+
+def _why_no_replacement(drifted: Drifted, group: str) -> str:
+    if not drifted.drifted:
+        return "it is what its group would launch now"
+    if drifted.remedy is Remedy.NONE:
+        return f"{drifted.summary}, and is not replaced for it: {drifted.not_fixed}"
+    if drifted.remedy is Remedy.UPGRADE:
+        return f"{drifted.summary}; a new node of {group} would drift as well: leeward upgrade"
+    return ""
 
 
 def _since(state: PlanningState, candidate: Candidate) -> datetime:

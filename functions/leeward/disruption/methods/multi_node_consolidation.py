@@ -14,6 +14,7 @@ from itertools import combinations
 
 from leeward.budgets.usage import BudgetUsage
 from leeward.disruption.candidates import Candidate
+from leeward.disruption.launch_inputs import why_failed_before
 from leeward.disruption.methods.proposals import Miss, Proposal, delete_proposal, replace_proposal, suits, with_zones
 from leeward.disruption.planning_state import PlanningState
 from leeward.disruption.removal import Removal, accepted
@@ -155,6 +156,8 @@ class _GreedySearch:
         target = self._target
         price = sum(one.price for one in self._new)
         if target is None or not target.can_launch(nodes) or reason_not_worth(nodes, price):
+            return None
+        if why_failed_before(self._state.snapshot, nodes, target.group):
             return None
         removal = accepted(self._state, Removal(placements=self._placements, new_nodes=self._new), target)
         return None if removal.why else with_zones(self._state, nodes, target, removal)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from leeward.disruption.candidates import Candidate
+from leeward.disruption.launch_inputs import why_failed_before
 from leeward.disruption.planning_state import PlanningState
 from leeward.disruption.removal import Removal, in_zone, on_free_capacity, with_new_nodes
 from leeward.disruption.savings import reason_not_worth, saved
@@ -76,7 +77,7 @@ def with_spare(state: PlanningState, deletion: Proposal, target: Target) -> Prop
 
 def _is_allowed(state: PlanningState, nodes: Sequence[Candidate], target: Target) -> bool:
     """Return whether sizes and rules of price allow the replacement, whatever the pods need."""
-    fair = all(suits(one, target) for one in nodes)
+    fair = all(suits(one, target) for one in nodes) and not why_failed_before(state.snapshot, nodes, target.group)
     return fair and target.can_launch(nodes) and state.usage.may_shrink(nodes, grows=target.group)
 
 

@@ -12,6 +12,7 @@ from leeward.budgets.usage import BudgetUsage
 from leeward.disruption.candidates import Candidate
 from leeward.disruption.command import Command, Decision, Outcome, Replacement, Verdict
 from leeward.disruption.do_not_disrupt import why_node_is_kept
+from leeward.disruption.launch_inputs import why_failed_before
 from leeward.disruption.methods.method import NO_TIME, Method, considered, in_order
 from leeward.disruption.planning_state import PlanningState
 from leeward.disruption.removal import Removal, apply, on_free_capacity, replacement, replacements, with_new_nodes
@@ -77,6 +78,10 @@ class _Commands:
         none = self._no_targets.get(candidate.group.name, "")
         why = f"its group {candidate.group.name} can launch nothing now{f': {none}' if none else ''}"
         for target in (*own, *others):
+            failed = why_failed_before(self._state.snapshot, [candidate], target.group)
+            if failed:
+                why = failed
+                continue
             removal = with_new_nodes(self._state, [candidate], target, at_most=None)
             if not removal.why and self._usage.may_shrink([candidate], grows=target.group):
                 return self._replaced(candidate, target, removal, said)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from leeward.disruption.candidates import Candidate
+from leeward.disruption.launch_inputs import why_failed_before
 from leeward.disruption.methods.method import NO_TIME
 from leeward.disruption.methods.proposals import Proposal, with_zones
 from leeward.disruption.planning_state import PlanningState
@@ -80,7 +81,7 @@ class SingleNodeConsolidation:
             return f"group {target.group} is at its MaxSize"
         if not self._state.usage.may_shrink([candidate], grows=target.group):
             return self._state.usage.reason_not_to_shrink(candidate)
-        return ""
+        return why_failed_before(self._state.snapshot, [candidate], target.group)
 
     def _by(self, candidate: Candidate, target: Target) -> Proposal | str:
         removal = with_new_nodes(self._state, [candidate], target)
