@@ -118,6 +118,15 @@ def test_where_launching_is_refused_the_group_replaces_it_itself():
     assert system.claims.records[I].replacement.reason == "mixed purchase options"
 
 
+def test_a_group_whose_sizes_are_no_instance_counts_replaces_its_instances_itself():
+    units = replace(a_group(GROUP, I), capacity_units="its sizes count vcpu (DesiredCapacityType)")
+    system = a_system(pods=[a_pod()], budgets=[a_budget(1)], group=units)
+    spot(system)
+    assert Walker(system).run(I).ended == "Terminated"
+    assert (system.groups.launches, system.groups.terminated) == ([], [(I, False)])
+    assert system.kubernetes.done == ["evict shop/web-1"]
+
+
 def test_a_scale_in_is_drained_and_its_hook_answered_without_a_replacement():
     system = a_system(hooks=[our_hook()], pods=[a_pod()])
     system.groups.begin_terminating(GROUP, I)

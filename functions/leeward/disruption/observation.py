@@ -10,6 +10,7 @@ from datetime import timedelta
 from leeward.cluster.facets import Known
 from leeward.disruption.alarms import with_alarms
 from leeward.disruption.record import LONGEST_COOLDOWN, DisruptionRecord
+from leeward.model.group import Group
 from leeward.model.node import Node, disruption_taint, untainted
 from leeward.ports import Ports
 from leeward.ports.clock import Clock
@@ -40,7 +41,7 @@ def with_records(snapshot: ClusterSnapshot, upgrades: Upgrades, record: Disrupti
         last_disruptions=cooldowns,
         wanted_launches=record.wanted if record is not None else {},
         failed_commands=recent,
-        blocked_groups=blocked,
+        blocked_groups={**blocked, **_counting_units(snapshot.selected)},
         terminating=terminating,
         warnings=(*snapshot.warnings, *under_way),
     )
@@ -73,6 +74,17 @@ def _upgrades(groups: Iterable[str], upgrades: Upgrades) -> tuple[dict[str, str]
                 f"an upgrade of its group {group} has failed and is not settled: start it again, or abort it"
             )
     return blocked, frozenset(terminating)
+
+
+def _counting_units(groups: Iterable[Group]) -> dict[str, str]:
+    """Return the groups whose sizes are no instance counts: a launch ahead and the decrement after it do not balance,
+    and neither MinSize nor MaxSize says how many nodes may leave or come.
+    """
+    return {
+        group.name: f"of its group {group.name} {group.capacity_units}: it has no disruption (CapacityUnits)"
+        for group in groups
+        if group.capacity_units
+    }
 
 
 def without_own_taints(snapshot: ClusterSnapshot, record: DisruptionRecord, deployment: str) -> ClusterSnapshot:

@@ -75,6 +75,7 @@ CLUSTER: tuple[OfCluster, ...] = (
     _alone(groups.refreshes),
     groups.lifecycle,
     groups.launches,
+    _alone(groups.capacity_units),
 )
 
 

@@ -80,6 +80,7 @@ class Check(StrEnum):
     INSTANCE_REFRESH = "instance-refresh"
     LIFECYCLE = "lifecycle"
     LAUNCHES = "launches"
+    CAPACITY_UNITS = "capacity-units"
 
 
 _PARTS: Mapping[Part, tuple[Check, ...]] = {
@@ -118,6 +119,7 @@ _PARTS: Mapping[Part, tuple[Check, ...]] = {
         Check.INSTANCE_REFRESH,
         Check.LIFECYCLE,
         Check.LAUNCHES,
+        Check.CAPACITY_UNITS,
     ),
 }
 PART_OF: Mapping[Check, Part] = {check: part for part, checks in _PARTS.items() for check in checks}

@@ -89,8 +89,8 @@ class ScalingActivity:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupInstance:
     """Instance as its group lists it; `lifecycle` is the group's state (`model.lifecycle`). `protected`:
-    from scale-in, by a person or by the group's default. `configuration`: the launch configuration of its launch;
-    `weight`: its WeightedCapacity; each empty without one.
+    from scale-in, by a person or by the group's default. `configuration`: the launch configuration of its launch,
+    empty without one.
     """
 
     id: str
@@ -101,7 +101,6 @@ class GroupInstance:
     template: LaunchTemplateRef | None = None  # source of its launch, always with a number as version
     protected: bool = False
     configuration: str = ""
-    weight: str = ""
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
@@ -115,28 +114,29 @@ class GroupInstance:
             template=LaunchTemplateRef.from_json(raw["LaunchTemplate"]) if raw.get("LaunchTemplate") else None,
             protected=bool(raw.get("ProtectedFromScaleIn", False)),
             configuration=raw.get("LaunchConfigurationName") or "",
-            weight=str(raw.get("WeightedCapacity") or ""),
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupFacts:
     """Facts of an Auto Scaling group that hardly change. `retains`: an instance whose terminate hook is abandoned is
-    kept (Terminating:Retained) until a request ends it, instead of being ended.
+    kept (Terminating:Retained) until a request ends it, instead of being ended. `capacity_units`: why its sizes are no
+    instance counts, empty where they are: an instance then counts as several units, and a size that is changed by one
+    is not one instance more or less.
     """
 
     name: str
     tags: Mapping[str, str]
     capacity_rebalance: bool = False
     retains: bool = False
+    capacity_units: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group(GroupFacts):
     """Auto Scaling group as it is listed. Sizes are instance counts, unless `capacity_units` says otherwise; `subnets`
     empty for a group in EC2-classic zones; `suspended`: names of processes; `max_lifetime` of its instances in seconds,
-    0 without one; `propagated`: keys of the tags that its launches get (PropagateAtLaunch); `counts`:
-    DesiredCapacityType, as the group has it.
+    0 without one; `propagated`: keys of the tags that its launches get (PropagateAtLaunch).
     """
 
     minimum: int
@@ -152,7 +152,6 @@ class Group(GroupFacts):
     suspended: tuple[str, ...] = ()
     max_lifetime: int = 0
     propagated: frozenset[str] = frozenset()
-    counts: str = UNITS
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
@@ -177,7 +176,7 @@ class Group(GroupFacts):
             max_lifetime=int(raw.get("MaxInstanceLifetime") or 0),
             retains=_retains(raw.get("InstanceLifecyclePolicy") or {}),
             propagated=frozenset(tag["Key"] for tag in raw.get("Tags", ()) if tag.get("PropagateAtLaunch")),
-            counts=raw.get("DesiredCapacityType") or UNITS,
+            capacity_units=_capacity_units(raw),
         )
 
     @property
@@ -200,18 +199,6 @@ class Group(GroupFacts):
         """Instance types of its members, by name."""
         return tuple(sorted({member.type for member in self.instances if member.type}))
 
-    @property
-    def capacity_units(self) -> str:
-        """Reason why its sizes are no instance counts, empty where they are: an instance then counts as several units,
-        and a size changed by one is not one instance more or less.
-        """
-        if self.counts != UNITS:
-            return f"its sizes count {self.counts} (DesiredCapacityType)"
-        weights = {f"{one.instance_type or 'requirements'} {one.weight}": one.weight for one in self.launch.overrides}
-        weights |= {f"{member.type or member.id} {member.weight}": member.weight for member in self.instances}
-        heavy = sorted(name for name, weight in weights.items() if weight not in {"", "1"})
-        return f"its sizes count units of capacity (WeightedCapacity: {', '.join(heavy)})" if heavy else ""
-
     def protects(self, instance: str) -> bool:
         """Return whether the instance is protected from scale-in."""
         return any(member.protected for member in self.instances if member.id == instance)
@@ -219,6 +206,18 @@ class Group(GroupFacts):
     def lifecycle_of(self, instance: str) -> str | None:
         """Return the group's lifecycle state of the instance, None if the group no longer lists it."""
         return next((member.lifecycle for member in self.instances if member.id == instance), None)
+
+
+def _capacity_units(raw: Mapping[str, Any]) -> str:
+    """Parse DesiredCapacityType, and WeightedCapacity of overrides and members; weights of 1 count instances."""
+    counted = raw.get("DesiredCapacityType") or UNITS
+    if counted != UNITS:
+        return f"its sizes count {counted} (DesiredCapacityType)"
+    mixed = (raw.get("MixedInstancesPolicy") or {}).get("LaunchTemplate") or {}
+    weighted = (*(mixed.get("Overrides") or ()), *raw.get("Instances", ()))
+    weights = {(one.get("InstanceType") or "requirements", str(one.get("WeightedCapacity") or 1)) for one in weighted}
+    heavy = [f"{name} {weight}" for name, weight in sorted(weights) if weight != "1"]
+    return f"its sizes count units of capacity (WeightedCapacity: {', '.join(heavy[:5])})" if heavy else ""
 
 
 def _retains(policy: Mapping[str, Any]) -> bool:

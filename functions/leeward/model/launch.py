@@ -38,11 +38,10 @@ class LaunchTemplateRef:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Override:
     """Override of a mixed instances policy: a type, or requirements that types have to meet (EC2's InstanceRequirements
-    as they stand), perhaps with a launch template of its own. `weight`: WeightedCapacity, empty without one.
+    as they stand), perhaps with a launch template of its own.
     """
 
     instance_type: str = ""
-    weight: str = ""
     requirements: Mapping[str, Any] | None = None
     template: LaunchTemplateRef | None = None
 
@@ -52,7 +51,6 @@ class Override:
         template = raw.get("LaunchTemplateSpecification")
         return cls(
             instance_type=raw.get("InstanceType") or "",
-            weight=str(raw.get("WeightedCapacity") or ""),
             requirements=raw.get("InstanceRequirements"),
             template=LaunchTemplateRef.from_json(template) if template else None,
         )

@@ -84,6 +84,7 @@ def _group_item(group: SeenGroup) -> dict[str, Any]:
     if group.facts is not None:
         item["name"], item["tags"] = group.facts.name, dict(group.facts.tags)
         item["capacityRebalance"], item["retains"] = group.facts.capacity_rebalance, group.facts.retains
+        item |= {"capacityUnits": group.facts.capacity_units} if group.facts.capacity_units else {}
     return item
 
 
@@ -93,6 +94,7 @@ def _group_of(raw: Mapping[str, Any]) -> SeenGroup:
         tags=dict(raw.get("tags", {})),
         capacity_rebalance=bool(raw.get("capacityRebalance", False)),
         retains=bool(raw.get("retains", False)),
+        capacity_units=raw.get("capacityUnits", ""),
     )
     return SeenGroup(
         at=parse_instant(raw["at"]),

@@ -89,6 +89,12 @@ def _why_no_replacement(
         return "the group itself is ending the instance"
     if in_storm(record):
         return f"EC2 takes {record.subject.together} instances at once: the group replaces them"
+    return _why_by_the_group(record, group, now)
+
+
+def _why_by_the_group(record: TerminationRecord, group: GroupFacts, now: datetime) -> str | None:
+    if group.capacity_units:  # one launch and one decrement would not balance
+        return f"{group.capacity_units}: the group replaces it"
     taken = taken_at(record, now)
     if taken is not None and now > taken - LAUNCHED_AHEAD:
         return "EC2 takes the instance before another would be Ready: the group replaces it"

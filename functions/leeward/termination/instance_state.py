@@ -169,6 +169,7 @@ def _seen_group(
             tags=_only(listing.tags, asked),
             capacity_rebalance=listing.capacity_rebalance,
             retains=listing.retains,
+            capacity_units=listing.capacity_units,
         ),
         lifecycle=lifecycle,
         hooks=hooks,

@@ -220,6 +220,13 @@ def test_a_process_without_which_nothing_comes_or_goes(patient, process):
     assert found.fix.endswith(f"--auto-scaling-group-name {GROUP} --scaling-processes {process}")
 
 
+def test_a_group_whose_sizes_are_no_instance_counts(patient):
+    known = patient.system.groups.by_name
+    known[GROUP] = replace(known[GROUP], capacity_units="its sizes count vcpu (DesiredCapacityType)")
+    found = patient.trouble(Check.CAPACITY_UNITS)
+    assert (found.state, "is neither upgraded nor disrupted" in found.found) == (State.WARNING, True)
+
+
 def test_an_instance_refresh(patient):
     patient.system.service_limits.model.running[GROUP] = ("refresh-1",)
     found = patient.trouble(Check.INSTANCE_REFRESH)

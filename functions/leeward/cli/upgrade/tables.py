@@ -10,7 +10,7 @@ from leeward.cli.fixes import fix_lines
 from leeward.cli.tables import Table, count_of, fields
 from leeward.model.times import format_instant
 from leeward.policy.durations import format_duration
-from leeward.upgrade.preflight.findings import Code, Finding, Severity
+from leeward.upgrade.preflight.findings import NEVER_OVERRIDDEN, Code, Finding, Severity, blocking
 from leeward.upgrade.preflight.model import Preflight
 from leeward.upgrade.preflight.plan import Plan
 from leeward.upgrade.status import Status
@@ -77,14 +77,16 @@ def _findings(plan: Plan, overridden: frozenset[Code]) -> Iterator[Table | str]:
 
 
 def _severity(finding: Finding, overridden: frozenset[Code]) -> str:
-    passed = finding.severity is Severity.BLOCKER and finding.code in overridden
+    passed = finding.severity is Severity.BLOCKER and finding.code in overridden - NEVER_OVERRIDDEN
     return f"{finding.severity.value}{' (overridden)' if passed else ''}"
 
 
 def _verdict(plan: Plan, overridden: frozenset[Code]) -> str:
-    codes = sorted({one.code.value for one in plan.findings if one.severity is Severity.BLOCKER} - {*overridden})
+    codes = sorted({one.code for one in blocking(plan.findings, overridden)})
     if not codes:
         return "Nothing blocks it."
+    if NEVER_OVERRIDDEN & {*codes}:
+        return f"Blocked by {', '.join(codes)}: fix it; {', '.join(NEVER_OVERRIDDEN & {*codes})} cannot be overridden."
     return f"Blocked by {', '.join(codes)}: fix it, or let it pass with --override CODE."
 
 

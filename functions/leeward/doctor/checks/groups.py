@@ -71,6 +71,17 @@ def refreshes(cluster: InspectedCluster) -> Iterator[Finding]:
             yield about.ok("none")
 
 
+def capacity_units(cluster: InspectedCluster) -> Iterator[Finding]:
+    """Report groups whose sizes are no instance counts: upgrades and disruption refuse them."""
+    for group, _ in selected(cluster):
+        if group.capacity_units:
+            yield About(Check.CAPACITY_UNITS, f"group {group.name}").warning(
+                f"{group.capacity_units}: its interruptions are drained and it replaces the nodes by itself, but it "
+                "is neither upgraded nor disrupted",
+                "take the weights off and count instances, or leave both to another tool",
+            )
+
+
 def lifecycle(facts: Facts, cluster: InspectedCluster) -> Iterator[Finding]:
     """Report instances that a hook holds, and that no open termination of Leeward completes."""
     if isinstance(facts.records, Unavailable):

@@ -45,6 +45,7 @@ class Code(StrEnum):
     SCHEDULED_ACTIONS = "ScheduledActions"
     NODES_NOT_JOINED = "NodesNotJoined"
     INSTANCES_LEFT_OUT = "InstancesLeftOut"
+    CAPACITY_UNITS = "CapacityUnits"
     # a managed node group, which EKS rolls
     NODEGROUP_NOT_ACTIVE = "NodegroupNotActive"
     NODEGROUP_DEGRADED = "NodegroupDegraded"
@@ -67,6 +68,9 @@ class Code(StrEnum):
     ALARM_RINGING = "AlarmRinging"
     # pre-flight itself
     NOT_JUDGED = "NotJudged"
+
+
+NEVER_OVERRIDDEN = frozenset({Code.CAPACITY_UNITS})  # launches and terminations of such a group would not balance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,4 +96,5 @@ def warning(code: Code, about: str, message: str, fix: str) -> Finding:
 
 def blocking(findings: tuple[Finding, ...], overridden: frozenset[Code]) -> tuple[Finding, ...]:
     """Return the blockers that are not overridden."""
-    return tuple(one for one in findings if one.severity is Severity.BLOCKER and one.code not in overridden)
+    allowed = overridden - NEVER_OVERRIDDEN
+    return tuple(one for one in findings if one.severity is Severity.BLOCKER and one.code not in allowed)

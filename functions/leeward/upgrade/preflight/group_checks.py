@@ -33,6 +33,10 @@ _REJOIN_COMMANDS = {
     ),
 }
 _MOST_NAMED = 5
+CAPACITY_UNITS_FIX = (
+    "take WeightedCapacity off the overrides and DesiredCapacityType back to units, with sizes in instances; "
+    "or use an instance refresh of Auto Scaling: our hook drains each node"
+)
 CUSTOM = "CUSTOM"  # amiType of a node group whose launch template names the image
 
 
@@ -44,6 +48,9 @@ def check_group(preflight: Preflight) -> Iterator[Finding]:
         message = f"it launches from launch configuration {group.launch.configuration}, which has no versions"
         yield blocker(Code.NO_LAUNCH_TEMPLATE, about, message, "copy the launch configuration to a launch template")
     yield from _suspended(group, about)
+    if group.capacity_units:
+        message = f"{group.capacity_units}: a launch ahead and the termination after it would not balance"
+        yield blocker(Code.CAPACITY_UNITS, about, message, CAPACITY_UNITS_FIX)
     yield from _sizes(preflight, about)
     yield from _hooks(preflight, about)
     yield from _concurrent_changes(preflight, about)
@@ -101,7 +108,7 @@ def _suspended(group: Group, about: str) -> Iterator[Finding]:
 
 def _sizes(preflight: Preflight, about: str) -> Iterator[Finding]:
     group, extra = preflight.group, preflight.most_extra
-    if group.desired + extra > group.maximum:
+    if group.desired + extra > group.maximum and not group.capacity_units:
         message = f"{group.desired} nodes and up to {extra} new ones are above the maximum size {group.maximum}"
         fix = "nothing to do: the maximum is raised for the time of the upgrade and restored"
         yield warning(Code.MAX_SIZE_RAISED, about, message, fix)

@@ -172,6 +172,13 @@ def test_a_maximum_that_the_surge_would_exceed_is_reported_and_raised():
     assert codes_of(check_group, group={"maximum": 4}) == []
 
 
+def test_a_group_whose_sizes_are_no_instance_counts_is_refused_whatever_is_overridden():
+    units = {"capacity_units": "its sizes count vcpu (DesiredCapacityType)", "maximum": 3}
+    found = tuple(check_group(an_upgrade(*NODES, group=units)))
+    assert [(one.code, one.severity) for one in found] == [(Code.CAPACITY_UNITS, BLOCKER)]
+    assert blocking(found, frozenset(Code)) == found
+
+
 def test_without_a_terminate_hook_it_warns_that_terminate_first_drains_first():
     assert codes_of(check_group, hooks=()) == [(Code.HOOK_MISSING, WARNING)]
     first = a_policy(UpdatePolicy(terminate="first"))
