@@ -12,7 +12,7 @@ from leeward.model.instance import CapacityType, Instance
 from leeward.model.launch import LaunchSource, LaunchTemplateRef, Override
 from simulation.aws.activities import History
 from simulation.aws.books import Book
-from simulation.aws.templates import SimTemplate, template_of
+from simulation.aws.templates import PROPAGATED, SimTemplate, launched_look, template_of
 from simulation.timeline import Entry
 
 PENDING, PENDING_WAIT, PENDING_PROCEED = "Pending", "Pending:Wait", "Pending:Proceed"
@@ -66,6 +66,7 @@ class SimInstance:
     direct: bool = False  # EC2 or its owner ended it without asking the group
     reservation: str = ""  # capacity reservation that it was launched into
     impaired: float | None = None  # time since which its system status check fails
+    renamed: str = ""  # by its boot script
     _reported: GroupInstance | None = None
 
     @property
@@ -113,6 +114,7 @@ class SimInstance:
             image=self.image,
             launched=datetime.fromtimestamp(self.launched, UTC),
             reservation=self.reservation,
+            look=launched_look(self.renamed),
         )
 
 
@@ -142,6 +144,7 @@ class SimGroup:
     template: SimTemplate
     version: str = "1"
     minimum: int = 0
+    renames: str = ""  # name that the boot script of its instances gives them
     hooks: dict[str, tuple[LifecycleHook, HookResult]] = field(default_factory=dict)
     members: dict[str, SimInstance] = field(default_factory=dict)
     boots: tuple[float, float] = (15, 40)  # seconds from the launch until it runs, the least and the most
@@ -201,6 +204,7 @@ class SimGroup:
             instances=tuple([m.as_member() for m in members]),
             capacity_rebalance=self.plan.capacity_rebalance,
             launch=self.source,
+            propagated=frozenset(PROPAGATED),
             suspended=tuple(sorted(self.suspended)) if self.suspended else (),
         )
 
@@ -220,7 +224,7 @@ def subnet_of(zone: str) -> str:
 
 def group_of(plan: Plan, cluster: str) -> SimGroup:
     """Build the group of a plan, tagged for the cluster; with another team's terminate hook where the plan has one."""
-    tags = {well_known.CLUSTER_TAG_PREFIX + cluster: "owned"} | dict(getattr(plan, "tags", {}))
+    tags = {well_known.CLUSTER_TAG_PREFIX + cluster: "owned", **PROPAGATED} | dict(getattr(plan, "tags", {}))
     group = SimGroup(plan=plan, tags=tags, desired=plan.size, maximum=plan.maximum, template=template_of(plan.name))
     group.minimum = getattr(plan, "minimum", 0)
     group.boots, group.joins = getattr(plan, "boots", None) or group.boots, getattr(plan, "joins", None) or group.joins

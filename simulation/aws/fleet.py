@@ -207,6 +207,7 @@ class SimFleet:
             launched=self._timeline.now(),
             version=group.version,
             image=group.template.image(group.version),
+            renamed=group.renames,
         )
         member.protected, member.called = self.protects(member), self.named(member)
         self.instances[member.id] = group.members[member.id] = member

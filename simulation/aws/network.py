@@ -14,7 +14,7 @@ from leeward.node_template.cache import NodegroupCache
 from simulation.aws.compute import subnet_of
 from simulation.aws.fleet import SimFleet
 from simulation.aws.recovery import zone_id_of
-from simulation.aws.templates import ALIAS
+from simulation.aws.templates import ALIAS, WANTED
 from simulation.faults import Injector
 
 VPC = "vpc-simulated"
@@ -82,6 +82,7 @@ class SimLaunchSources:
             image=known.template.image(version) if self._readable() else known.template.written(version),
             instance_type=known.plan.instance_type,
             spot=known.plan.spot,
+            look=WANTED,
             alias=written if (written := known.template.written(version)).startswith(ALIAS) else "",
         )
 

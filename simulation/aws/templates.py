@@ -2,16 +2,32 @@
 
 A version may be bad: instances launched from it boot and never join the cluster."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
 
 from leeward.errors import AccessDeniedError, ObjectGoneError
 from leeward.model.launch import LaunchTemplateRef
+from leeward.model.launch_attributes import LaunchAttributes
 from simulation.faults import Injector
 
 ALIAS = "resolve:ssm:"
 FIRST_IMAGE = "ami-00000000000000001"
 LATEST, DEFAULT = "$Latest", "$Default"
+PROPAGATED: Mapping[str, str] = {"team": "of-the-group"}  # of every group, over the tag of its template
+LAUNCH_DATA: Mapping[str, Any] = {
+    "TagSpecifications": [
+        {"ResourceType": "volume", "Tags": [{"Key": "team", "Value": "disks"}]},
+        {"ResourceType": "instance", "Tags": [{"Key": k, "Value": v} for k, v in (("Name", "web"), ("team", "any"))]},
+    ],
+    "NetworkInterfaces": [
+        {"DeviceIndex": 1, "NetworkCardIndex": 1, "InterfaceType": "efa", "Groups": ["sg-node", "sg-efa"]},
+        {"DeviceIndex": 0, "NetworkCardIndex": 0, "Groups": ["sg-node"]},
+    ],
+    "MetadataOptions": {"HttpTokens": "required", "HttpPutResponseHopLimit": 2},
+}  # of every version
+WANTED = LaunchAttributes.of_template(LAUNCH_DATA)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -73,6 +89,20 @@ class SimTemplate:
 def template_of(group: str) -> SimTemplate:
     """Return the template that a group is created with."""
     return SimTemplate(id=f"lt-{group}", name=group)
+
+
+@lru_cache(maxsize=8)
+def launched_look(renamed: str = "") -> LaunchAttributes:
+    """Return what DescribeInstances shows of a launch from any version: the group's tags over the template's, the
+    security groups of the primary interface, and one that another owner adds. `renamed`: by its boot script.
+    """
+    tags = {**PROPAGATED, "Name": renamed or "web"}
+    raw = {
+        "Tags": [{"Key": key, "Value": value} for key, value in tags.items()],
+        "SecurityGroups": [{"GroupId": "sg-node"}, {"GroupId": "sg-of-the-account"}],
+        "MetadataOptions": {"State": "applied", **LAUNCH_DATA["MetadataOptions"], "HttpEndpoint": "enabled"},
+    }
+    return LaunchAttributes.of_instance(raw)
 
 
 class SimTemplates:

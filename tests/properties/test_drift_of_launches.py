@@ -39,8 +39,8 @@ def owners(draw):
     tags = [{"Key": key, "Value": value, "PropagateAtLaunch": draw(st.booleans())} for key, value in draw(TAGS).items()]
     return {
         "tags": tags,
-        "renames": draw(st.booleans()),
-        "hardens": draw(st.booleans()),
+        "renames": draw(st.integers(0, 3)) == 3,
+        "hardens": draw(st.integers(0, 3)) == 3,
         "adds": draw(st.booleans()),
     }
 

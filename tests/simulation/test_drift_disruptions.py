@@ -7,6 +7,7 @@ from leeward.policy.document import Budget, DesiredNode, Requirement
 from tests.simulation.disruption_stand_in import CHANGED, DECIDED, GROUP, Disrupted, a_fleet
 
 REASONS = "leeward.dev/drift-reasons"
+NOT_FIXABLE = "DriftNotFixable"  # reason of an Event
 PARAMETER = "/golden/images/web"
 NEWER = "ami-00000000000000002"
 
@@ -45,6 +46,45 @@ def test_a_newer_image_behind_the_alias_of_the_same_template_version_drifts_ever
     assert set(seen[0].values()) == {"ami"}
     assert (images(world), world.versions, world.ends) == ({NEWER}, ["1", "1", "1"], ["DisruptionDone"] * 3)
     assert reported(world) == {}
+    assert world.untouched()
+
+
+def renaming():
+    """A cluster whose instances rename themselves when they boot."""
+    world = Disrupted()
+    world.world.fleet.groups[GROUP].renames = "web-10-0-1-7"
+    return world
+
+
+def test_what_every_new_node_shows_again_is_reported_once_and_no_node_is_replaced_for_it():
+    world, said = renaming(), []
+    store = world.world.cluster.store
+    world.at(DECIDED + 900, lambda: said.extend(one for one in store.each("events") if one["reason"] == NOT_FIXABLE))
+    world.run()
+    assert list(reported(world).values()) == ["tags"] * 3
+    assert [event.get("count", 1) for event in said] == [1, 1, 1], "by four runs of the planner"
+    assert (world.ends, world.launches) == ([], 0)
+
+
+def test_a_new_version_rolls_every_node_of_a_group_whose_nodes_differ_by_design():
+    world = renaming().drifting().run()
+    assert (world.versions, world.ends, world.launches) == (["2", "2", "2"], ["DisruptionDone"] * 3, 3)
+    assert list(reported(world).values()) == ["tags"] * 3
+    assert world.untouched()
+
+
+def test_a_difference_that_the_first_replacement_shows_again_ends_the_method_for_its_group():
+    """The tags of the group change, and something takes the new one from each of its instances."""
+    world = Disrupted()
+    group = world.world.fleet.groups[GROUP]
+
+    def retag():
+        group.tags = {**group.tags, "team": "another"}
+
+    world.at(CHANGED, retag).run(2)
+    assert (world.launches, world.versions) == (1, ["1", "1", "1"])
+    assert world.ends == ["DisruptionGivenUp"]
+    assert "was launched after this was wanted" in next(iter(world.record.wanted[GROUP].proofs.values()))
     assert world.untouched()
 
 

@@ -81,7 +81,7 @@ def _counting_units(groups: Iterable[Group]) -> dict[str, str]:
     and neither MinSize nor MaxSize says how many nodes may leave or come.
     """
     return {
-        group.name: f"of its group {group.name} {group.capacity_units}: it has no disruption (CapacityUnits)"
+        group.name: f"its group {group.name} is not disrupted: {group.capacity_units} (CapacityUnits)"
         for group in groups
         if group.capacity_units
     }

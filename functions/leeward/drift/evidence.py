@@ -195,15 +195,8 @@ def _is_from(member: GroupInstance, launch: LaunchSettings, group: Group) -> boo
     if group.launch.configuration:
         return member.configuration == group.launch.configuration
     source = member.template
-    return (
-        source is not None
-        and bool(launch.version)
-        and (source.id, source.version)
-        == (
-            launch.template,
-            str(launch.version),
-        )
-    )
+    present = launch.template, str(launch.version)
+    return source is not None and bool(launch.version) and (source.id, source.version) == present
 
 
 def _launch(launchable: Launchable, name: str, group: Group) -> tuple[object, ...]:

@@ -136,6 +136,8 @@ def _why_no_place(inputs: EvacuationInputs, zone: str, group: Group) -> str:
         return f"its group {group.name} has no subnet in another zone that is open"
     if group.nodegroup and group.desired >= group.maximum:
         return f"its managed node group is at its MaxSize of {group.maximum}, which EKS owns"
+    if group.capacity_units:
+        return f"its group {group.name} launches no replacement first: {group.capacity_units}"
     return "launches of its group are suspended" if "Launch" in group.suspended else ""
 
 

@@ -88,8 +88,8 @@ def _fitting(inputs: PrescaleInputs, group: Group, wanted: int) -> tuple[int, st
     """Return how many of the nodes may be launched, and why not all."""
     paused = inputs.evacuation.state.policies.pauses.voluntary(group.name)
     upgraded = "an upgrade of the group is under way" if group.name in inputs.upgraded else ""
-    if paused or upgraded:
-        return 0, f"{wanted} of {wanted} nodes are not launched: {paused or upgraded}"
+    if not_now := paused or upgraded or group.capacity_units:
+        return 0, f"{wanted} of {wanted} nodes are not launched: {not_now}"
     maximum = min(group.maximum, inputs.maxima.get(group.name, group.maximum))
     count = max(min(wanted, maximum - group.desired), 0)
     if count == wanted:

@@ -17,6 +17,28 @@ BUDGETS, DISRUPTION = "leeward.budgets", "leeward.disruption"
 
 OF_DISRUPTION = (
     Mutation(
+        name="tags of the group do not win over those of its launch template",
+        story="compares an instance with its launch template as it stands",
+        breaks=edited(
+            edit("leeward.drift.evidence.propagated_over", "key in group.propagated", "not group.propagated")
+        ),
+        rules=frozenset({Rule.DRIFT}),
+        scenario=DISRUPTIONS,
+    ),
+    Mutation(
+        name="a security group that another owner adds is drift",
+        story="compares the security groups one to one",
+        breaks=edited(
+            edit(
+                "leeward.drift.launched.of_instance",
+                "set(have.security_groups) - added != set(want.security_groups)",
+                "set(have.security_groups) != set(want.security_groups)",
+            )
+        ),
+        rules=frozenset({Rule.DRIFT}),
+        scenario=DISRUPTIONS,
+    ),
+    Mutation(
         name="disruption continues while an alarm rings",
         story="reads the alarms of upgrades and not those of disruption",
         breaks=edited(

@@ -5,6 +5,7 @@ from tests.simulation.mutations.planted_accounts import OF_ACCOUNTS
 from tests.simulation.mutations.planted_adapters import OF_ADAPTERS, OF_THE_COMMAND_LINE, OF_THE_LOCAL_STACK
 from tests.simulation.mutations.planted_calls import OF_CALLS
 from tests.simulation.mutations.planted_drains import OF_DRAINS
+from tests.simulation.mutations.planted_drift import OF_DRIFT
 from tests.simulation.mutations.planted_emulator import OF_THE_EMULATOR
 from tests.simulation.mutations.planted_endings import OF_ENDINGS
 from tests.simulation.mutations.planted_healing import OF_FINALIZERS, OF_NOTIFICATIONS, OF_REPAIR, OF_STATE, OF_SYNC
@@ -36,4 +37,5 @@ PLANTED: tuple[Planted, ...] = (
     *OF_SYNC,
     *OF_NOTIFICATIONS,
     *OF_PLANNING,
+    *OF_DRIFT,
 )

@@ -37,7 +37,7 @@ OF_DRAINS = (
         story="launches ahead whatever is taken",
         edits=(
             edit(
-                "leeward.termination.decisions._why_no_replacement",
+                "leeward.termination.decisions._why_by_the_group",
                 "if record.has(CauseKind.CAPACITY_BLOCK) else None",
                 "if False else None",
             ),

@@ -135,6 +135,8 @@ def test_proofs_outlive_the_node_that_showed_them_until_the_wanted_value_changes
     for image, remedy in ((IMAGE, Remedy.NONE), ("ami-3", Remedy.REPLACE)):
         later = launching(alias="resolve:ssm:/golden", image=image).having(wanted_launches=remembered)
         assert remedies(member(later, "n1", image="ami-1")) == {"n1": remedy}
+    nothing_drifts = launching(alias="resolve:ssm:/golden").having(wanted_launches=remembered).snapshot()
+    assert wanted_launches(nothing_drifts, ()) == remembered
     moved = wanted_launches(later.snapshot(), all_drift(later.snapshot()))["web"]
     assert (moved.proofs, moved.since) == ({}, NOON), "the new value counts from its first observation"
 

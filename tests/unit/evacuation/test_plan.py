@@ -135,6 +135,7 @@ def test_a_zone_that_is_closed_itself_is_no_place():
     ("changed", "reason"),
     [
         ({"suspended": ("Launch",)}, "launches of its group are suspended"),
+        ({"capacity_units": "units"}, f"its group {GROUP} launches no replacement first: units"),
         ({"tags": {"kubernetes.io/cluster/prod": "owned"}, "name": "other"}, "no policy selects its group other"),
     ],
 )
