@@ -15,7 +15,7 @@ import pytest
 from tests.cli.command import NOON, SMALL
 from tests.cli.live_answers import ANSWERS
 from tests.cli.snapshots import placement, upgrade
-from tests.cli.snapshots.disruption import POLICY, a_disruption_snapshot, a_pod, a_template
+from tests.cli.snapshots.disruption import POLICY, a_disruption_snapshot, a_group, a_pod, a_template
 from tests.cli.snapshots.placement import items
 from tests.cli.snapshots.zones import a_zone_snapshot
 
@@ -46,6 +46,20 @@ def drifted(folder):
     return a_disruption_snapshot(folder, launch_template_versions={"LaunchTemplateVersions": templates})
 
 
+def renamed(folder):
+    """Each instance of the present version has another name than its template says."""
+    group, template = a_group("web", "lt-web", "n1", "n2", "n3"), a_template("lt-web", "m5.xlarge")
+    for member in group["Instances"]:
+        member["LaunchTemplate"] = {"LaunchTemplateId": "lt-web", "Version": "1"}
+    tags = [{"Key": "Name", "Value": "web"}]
+    template["LaunchTemplateData"]["TagSpecifications"] = [{"ResourceType": "instance", "Tags": tags}]
+    return a_disruption_snapshot(
+        folder,
+        auto_scaling_groups={"AutoScalingGroups": [group]},
+        launch_template_versions={"LaunchTemplateVersions": [template]},
+    )
+
+
 def blocked_upgrade(folder):
     return upgrade.an_upgrade_snapshot(folder, pdbs={"items": [upgrade.a_pdb(allowed=0, maxUnavailable=0)]})
 
@@ -65,6 +79,7 @@ OFFLINE = {
     "plan-name": (disruption, "plan", "-o", "name"),
     "budget": (disruption, "budget"),
     "drift": (drifted, "drift"),
+    "drift-not-fixable": (renamed, "drift"),
     "drift-sorted": (drifted, "drift", "-o", "wide", "--sort-by", "field", "--no-headers"),
     "blockers": (BLOCKERS, "blockers"),
     "blockers-wide": (BLOCKERS, "blockers", "-o", "wide"),

@@ -1,5 +1,5 @@
-"""What the disruption planner remembers of earlier runs: since when a group launches what it launches now, what its
-launches have been seen not to bring, and commands that failed their second validation.
+"""Facts that the disruption planner remembers of earlier runs: since when a group launches its present nodes,
+differences that launches are seen not to fix, and commands whose new node did not serve.
 
 The record of the cluster's latest run holds it (docs/designs/disruption.md, "What runs remember")."""
 
@@ -10,9 +10,9 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WantedLaunch:
-    """What a group launches, and since when. `digest`: of everything that decides what a new node is compared with;
-    `since`: first observation of that digest; `proofs`: differences that its launches do not mend, by their digest,
-    each with a sentence of evidence.
+    """Launches of a group, and since when they are as they are. `digest`: of everything that its nodes are compared
+    with; `since`: first observation of that digest; `proofs`: differences that its launches do not fix, by their
+    digest, each with a sentence of evidence.
     """
 
     digest: str
