@@ -66,7 +66,11 @@ def a_disruption(**more: Any) -> DisruptionRecord:
         "ends": {"i-3": "gone"},
         "launched": {"i-9": SurgeNode(command=0, replacement=0, group="web-b", zone="a", subnet="s", offset_by="i-9")},
         "retry": NOW + timedelta(minutes=1),
-        "wanted": {"web-a": WantedLaunch(digest="0123", since=NOW, proofs={"4567": "node-c differs as well"})},
+        "wanted": {
+            "web-a": WantedLaunch(
+                digest="0123", since=NOW, proofs={"4567": "node-c differs as well"}, shown={"4567": "i-3"}
+            )
+        },
         "failed": {"89ab": FailedCommand(run=2, at=NOW, why="pod shop/a has no other place")},
     }
     return DisruptionRecord(**{**given, **more})

@@ -142,8 +142,8 @@ def test_tags_of_the_group_that_change_roll_a_node_at_most_once(data, owner, cou
     story.group = Group.from_json({"AutoScalingGroupName": "web", "Tags": story.owner["tags"]})
     now, rolled, left = NOON, 0, True
     while left and rolled <= count:
-        left = [one.node for one in story.drift(now) if one.remedy is Remedy.REPLACE]
         now += timedelta(minutes=10)
+        left = [one.node for one in story.drift(now) if one.remedy is Remedy.REPLACE]
         if left:
             rolled += 1
             story.members.pop(left[0])

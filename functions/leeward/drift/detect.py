@@ -103,7 +103,7 @@ def all_drift(snapshot: ClusterSnapshot) -> tuple[Drifted, ...]:
 def wanted_launches(snapshot: ClusterSnapshot, drift: Iterable[Drifted]) -> dict[str, WantedLaunch]:
     """Return what is remembered about launches of every group in which drift is on. `drift`: of every node."""
     watched = [one for one in snapshot.selected if (policy := snapshot.policy_of(one)) and watches(snapshot, policy)]
-    return remembered(snapshot, {one.node: one.reasons for one in drift}, watched)
+    return remembered(snapshot, _evidence(snapshot), {one.node: one.reasons for one in drift}, watched)
 
 
 def watches(snapshot: ClusterSnapshot, policy: NodePolicy) -> bool:

@@ -6,7 +6,8 @@ of an account change their settings, an override names another image: then every
 has no end (docs/designs/disruption.md, "Drift"). Two observations tell: a member that comes from the very launch
 template version that the group launches now, for what that version alone decides; and a member that was launched after
 the planner has seen the present wanted values, for everything. A difference that other members under the wanted values
-do not show is a change of that node alone, which a launch does fix."""
+do not show is a change of that node alone, which a launch does fix; unless another member showed it before: then
+something changes the nodes of the group some time after their launch."""
 
 import hashlib
 from collections import defaultdict
@@ -38,6 +39,7 @@ SHOWN = frozenset(
 )  # read from the instance itself
 BY_VERSION = SHOWN - {Field.SUBNETS}  # decided by the launch template version alone, unless a parameter or tag is
 SETTLES = timedelta(minutes=10)  # for which launches may still get the image that a parameter named before
+YOUNG = timedelta(seconds=30)  # for which what EC2 reports of an instance may still be incomplete
 MOST_PROOFS = 20  # of a group that are remembered
 _TEMPLATE_TAGS = "k8s.io/cluster-autoscaler/node-template/"
 _DIGITS = 12
@@ -98,7 +100,22 @@ class Evidence:
         others = [name for name in found.showing if name != node.name]
         if others:
             return found.showing[others[0]]
-        return "" if found.matching else found.showing.get(node.name, "")
+        how, wanted = found.showing.get(node.name, ""), self._wanted_of(group)
+        first = wanted.shown.get(key_of(reason), node.instance_id) if wanted is not None else node.instance_id
+        if how and first != node.instance_id:
+            return f"{how}, as {first} did before"
+        return "" if found.matching else how
+
+    def first_shown(self, group: Group) -> dict[str, str]:
+        """Return the differences that members show although they were launched under the wanted value, by their key,
+        with the instance of one of them.
+        """
+        shown: dict[str, str] = {}
+        for node in self._members[group.name]:
+            for reason in self._of(node):
+                if reason.field not in HIDDEN and self._launched_under(node, group, reason):
+                    shown.setdefault(key_of(reason), node.instance_id)
+        return shown
 
     def _difference(self, group: Group, reason: Reason) -> _Difference:
         known = self._known.get((group.name, reason.field, reason.want))
@@ -126,11 +143,13 @@ class Evidence:
         if launch is None:
             return ""
         wanted, member = self._wanted_of(group), self._listed.get(node.instance_id)
+        instance = self._snapshot.instance_of(node)
+        if instance is None or self._snapshot.now - instance.launched < YOUNG:
+            return ""
         if member is not None and _decided_by_version(reason, launch, group) and _is_from(member, launch, group):
             source = group.launch.configuration or f"{launch.template} version {launch.version}"
             return f"{node.name} comes from {source}, which the group launches now, and differs in it as well"
-        instance = self._snapshot.instance_of(node)
-        if wanted is None or instance is None:
+        if wanted is None:
             return ""
         settles = SETTLES if reason.field is Field.AMI and launch.alias else timedelta()
         if instance.launched <= wanted.since + settles:
@@ -161,10 +180,10 @@ def wanted_digest(snapshot: ClusterSnapshot, group: Group) -> str:
 
 
 def remembered(
-    snapshot: ClusterSnapshot, reasons: Mapping[str, Iterable[Reason]], watched: Iterable[Group]
+    snapshot: ClusterSnapshot, evidence: Evidence, reasons: Mapping[str, Iterable[Reason]], watched: Iterable[Group]
 ) -> dict[str, WantedLaunch]:
     """Return what is remembered of each watched group from now on. `reasons`: by node, with their proofs. The present
-    values count from their first observation; proofs stay until they change.
+    values count from their first observation; what is known of launches stays until they change.
     """
     proofs: dict[str, dict[str, str]] = defaultdict(dict)
     for node in snapshot.nodes:
@@ -180,9 +199,14 @@ def remembered(
             continue
         if before is None or before.digest != digest:
             before = WantedLaunch(digest=digest, since=snapshot.now.replace(microsecond=0))
-        kept = {**proofs[group.name], **before.proofs}
-        after[group.name] = replace(before, proofs=dict(list(kept.items())[-MOST_PROOFS:]))
+        known = _bounded({**proofs[group.name], **before.proofs})
+        shown = _bounded({**evidence.first_shown(group), **before.shown})
+        after[group.name] = replace(before, proofs=known, shown=shown)
     return after
+
+
+def _bounded(known: Mapping[str, str]) -> dict[str, str]:
+    return dict(list(known.items())[-MOST_PROOFS:])
 
 
 def _decided_by_version(reason: Reason, launch: LaunchSettings, group: Group) -> bool:

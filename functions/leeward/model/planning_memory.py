@@ -12,12 +12,14 @@ from datetime import datetime
 class WantedLaunch:
     """Launches of a group, and since when they are as they are. `digest`: of everything that its nodes are compared
     with; `since`: first observation of that digest; `proofs`: differences that its launches do not fix, by their
-    digest, each with a sentence of evidence.
+    digest, each with a sentence of evidence; `shown`: the instance that was the first to show a difference although it
+    was launched like this, by the difference's digest.
     """
 
     digest: str
     since: datetime
     proofs: Mapping[str, str] = field(default_factory=dict)
+    shown: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

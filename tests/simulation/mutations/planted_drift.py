@@ -48,6 +48,12 @@ OF_DRIFT = (
         tests=("tests/unit/drift/test_evidence.py",),
     ),
     Planted(
+        name="a change that comes to each node after its launch is fixed again and again",
+        story="takes a difference that one node shows for a change of that node",
+        edits=(edit(f"{EVIDENCE}.Evidence._proof", "if how and first != node.instance_id:", "if False:"),),
+        tests=("tests/unit/drift/test_evidence.py",),
+    ),
+    Planted(
         name="proofs outlive the wanted value",
         story="remembers proofs by group",
         edits=(

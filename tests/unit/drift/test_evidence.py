@@ -74,6 +74,26 @@ def test_a_change_of_one_node_alone_is_fixed_by_a_launch():
     assert remedies(fleet) == {"n1": Remedy.REPLACE, "n2": Remedy.NONE}
 
 
+def test_a_change_that_comes_to_each_node_some_time_after_its_launch_is_fixed_once():
+    """A rule of the account finds the oldest node first, then the next one, and so on for ever."""
+    fleet = member(launching(look=OPEN), "n1", instance={"look": HARDENED})
+    member(fleet, "n2", instance={"look": OPEN})
+    assert remedies(fleet)["n1"] is Remedy.REPLACE
+    after_a_look(fleet, timedelta(hours=1))
+    later = launching(look=OPEN).having(wanted_launches=fleet.rest["wanted_launches"])
+    member(later, "n2", instance={"look": HARDENED})
+    member(later, "new", instance={"look": OPEN}, age=timedelta(minutes=50))
+    assert remedies(later) == {"n2": Remedy.NONE, "new": Remedy.NONE}
+    (reason,) = drift_of(later.snapshot(), later.snapshot().node("n2")).reasons
+    assert reason.proof.endswith("as i-n1 did before")
+
+
+def test_an_instance_of_seconds_proves_nothing():
+    """EC2 may not report all of it yet."""
+    fleet = member(launching(look=NAMED), "n1", instance={"look": RENAMED}, age=timedelta(seconds=20))
+    assert remedies(fleet) == {"n1": Remedy.REPLACE}
+
+
 def test_a_new_version_rolls_members_of_the_old_one_and_a_difference_by_design_does_not_hold_them():
     """The image is fixable, the name is not: node after node is replaced, and then nothing."""
     fleet = launching(look=NAMED)
