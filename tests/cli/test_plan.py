@@ -328,13 +328,14 @@ def test_drift_shows_all_fields_with_have_and_want(ask):
         instances={"Reservations": [{"Instances": instances}]},
     )
     n1, n2, n3 = found["nodes"]
+    ami = {"field": "ami", "class": "dynamic", "have": "ami-1", "want": "ami-2", "fixable": True, "proof": None}
     assert n1 == {
         "node": "n1",
         "group": "web",
         "drifted": True,
         "since": NOON,
         "remedy": "replace",
-        "reasons": [{"field": "ami", "class": "dynamic", "have": "ami-1", "want": "ami-2"}],
+        "reasons": [ami],
     }
     assert n2 == {"node": "n2", "group": "web", "drifted": False, "since": None, "remedy": "none", "reasons": []}
     assert [one["field"] for one in n3["reasons"]] == ["ami", "subnets"]

@@ -66,7 +66,8 @@ def _from_template(group: Any, version: Any) -> dict[str, Any]:
         "ebs_optimized": bool(data.get("EbsOptimized")),
     }
     interfaces = data.get("NetworkInterfaces") or []
-    groups = interfaces[0].get("Groups") if interfaces else None
+    primary = next((one for one in interfaces if not one.get("DeviceIndex")), None)
+    groups = primary.get("Groups") if primary else None
     if groups:
         found["security_group_ids"] = list(groups)
     profile = data.get("IamInstanceProfile") or {}
