@@ -78,7 +78,7 @@ def with_doubts(settings: KubeletSettings, flags: Sequence[tuple[str, str]]) -> 
     names = ", ".join(dict.fromkeys(f"--{name}" for name, _ in flags))
     warning = f"user data: {names}: set in a branch or in one of several calls: unknown, the most cautious value counts"
     warnings = [text for found in options for text in found.warnings]
-    pods = {"max_pods": None, "ceiling": min(most)} if Attribute.MAX_PODS in touched and most else {}
+    counted = Attribute.MAX_PODS in touched and bool(most)
     return replace(
         settings,
         labels={key: value for key, value in settings.labels.items() if key not in changed},
@@ -87,7 +87,8 @@ def with_doubts(settings: KubeletSettings, flags: Sequence[tuple[str, str]]) -> 
         recognised=True,
         provenance=joined(settings.provenance, touched),
         warnings=(*settings.warnings, *tuple(dict.fromkeys(warnings))[:MOST_WARNINGS], warning),
-        **pods,
+        max_pods=None if counted else settings.max_pods,
+        ceiling=min(most) if counted else settings.ceiling,
     )
 
 
@@ -95,7 +96,8 @@ def _sorted_out(row: str, branches: Iterable[Span], call: re.Pattern[str]) -> tu
     """Return the flags that reach kubelet, and those of which it is not known."""
     calls = [(match.span(), " ".join(match[1].split())) for match in call.finditer(row)]
     differing = [span for span, _ in calls] if len({text for _, text in calls}) > 1 else []
-    starts, ends = [], []
+    starts: list[int] = []
+    ends: list[int] = []
     for start, end in sorted([*branches, *differing]):
         if ends and start <= ends[-1]:
             ends[-1] = max(end, ends[-1])
