@@ -97,9 +97,9 @@ class Evidence:
 
     def _proof(self, node: Node, group: Group, reason: Reason) -> str:
         found = self._difference(group, reason)
-        others = [name for name in found.showing if name != node.name]
-        if others:
-            return found.showing[others[0]]
+        other = next((how for name, how in found.showing.items() if name != node.name), "")
+        if other:
+            return other
         how, wanted = found.showing.get(node.name, ""), self._wanted_of(group)
         first = wanted.shown.get(key_of(reason), node.instance_id) if wanted is not None else node.instance_id
         if how and first != node.instance_id:
