@@ -26,19 +26,6 @@ OF_DISRUPTION = (
         scenario=DISRUPTIONS,
     ),
     Mutation(
-        name="a security group that another owner adds is drift",
-        story="compares the security groups one to one",
-        breaks=edited(
-            edit(
-                "leeward.drift.launched.of_instance",
-                "set(have.security_groups) - added != set(want.security_groups)",
-                "set(have.security_groups) != set(want.security_groups)",
-            )
-        ),
-        rules=frozenset({Rule.DRIFT}),
-        scenario=DISRUPTIONS,
-    ),
-    Mutation(
         name="disruption continues while an alarm rings",
         story="reads the alarms of upgrades and not those of disruption",
         breaks=edited(

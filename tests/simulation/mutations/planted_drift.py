@@ -7,6 +7,18 @@ EVIDENCE = "leeward.drift.evidence"
 
 OF_DRIFT = (
     Planted(
+        name="a security group that another owner adds is drift",
+        story="compares the security groups one to one",
+        edits=(
+            edit(
+                "leeward.drift.launched.of_instance",
+                "set(have.security_groups) - added != set(want.security_groups)",
+                "set(have.security_groups) != set(want.security_groups)",
+            ),
+        ),
+        tests=("tests/unit/drift/test_evidence.py",),
+    ),
+    Planted(
         name="security groups of all interfaces are those of the instance",
         story="joins the groups of the interfaces of a launch template",
         edits=(
