@@ -127,7 +127,7 @@ INDEPENDENT: Mapping[Feature, float] = {
 }
 """Feature -> probability for one seed. Each is drawn from its own random stream: to add one here changes no other
 feature of any seed."""
-UNDRAWN = frozenset({Feature.POLICIES_LOST})
+UNDRAWN = frozenset[Feature]()
 """Features that no seed draws, whatever their probability: the product has a known defect there (a hook of ours times
 out where the policy is removed during a termination). `--features` names them all the same; the set has to be empty."""
 WEIGHTS: Mapping[Feature, float] = {

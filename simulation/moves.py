@@ -2,14 +2,14 @@
 ended, minutes under our taint.
 
 A pod is moved when it is evicted by us and its controller creates another one. It is moved again when that other one is
-evicted by us within the hour."""
+evicted by us within the hour. What an abort or a rollback moves back was asked for: it counts as urgent."""
 
 from collections import deque
 from collections.abc import Iterator, Mapping
 
-from local.cluster.objects import controller_of
+from local.cluster.objects import Obj, controller_of
 from local.cluster.store import Change
-from simulation.facts import News
+from simulation.facts import News, group_of
 from simulation.taint_times import TaintTimes
 from simulation.unasked_nodes import Unasked
 from simulation.view import WorldView
@@ -19,6 +19,7 @@ WITHIN = 3600.0  # seconds from one eviction to the next
 ENOUGH = 30  # moves, below which a share says nothing
 MOST_AGAIN = 0.35  # of the pods that nothing urgent moved: 0.20 in the worst of 42 worlds, 0.055 in all of them
 MOST_LAUNCHES = 1.5  # for each node that was under our taint: 0.91 in the worst of 42 worlds, 0.41 in all of them
+UNDO = {"abort", "rollback"}  # control requests of operators about an upgrade
 SPARE = 6  # launches of instances that never join, in a world with few nodes
 
 EVICTED, AGAIN = "pods evicted", "pods evicted again"
@@ -37,6 +38,7 @@ class Moves:
             tuple[str, str, str], deque[tuple[float, bool]]
         ] = {}  # controller -> evictions without a successor
         self._moved: dict[str, tuple[float, bool]] = {}  # uid of a pod that succeeds another -> when, nothing urgent
+        self._undone: dict[str, float] = {}  # group -> when an operator last took its upgrade back
         self._now = 0.0
         self.evicted = self.again = self.calm = self.calm_again = 0
 
@@ -56,9 +58,12 @@ class Moves:
     def check(self, view: WorldView) -> Iterator[str]:
         """Count the new evictions; yields nothing, because a single move breaks no rule."""
         self._now = view.now
+        for request in (*self._new("ordered", view.ordered), *self._new("endings", view.endings)):
+            if request.action in UNDO:
+                self._undone[request.group] = view.now
         for eviction in self._new("evictions", view.evictions):
             pod, node = eviction.pod, self._unasked.under.get(eviction.pod.node)
-            calm = node is not None and not self._unasked.is_urgent(node, view)
+            calm = node is not None and not self._is_asked(node, eviction.instance, view)
             at, before = self._moved.pop(pod.uid, (0.0, False))
             again = view.now - at < WITHIN
             self.evicted += 1
@@ -69,6 +74,12 @@ class Moves:
                 key = (pod.namespace, pod.owner.kind, pod.owner.name)
                 self._waiting.setdefault(key, deque(maxlen=50)).append((view.now, calm))
         return iter(())
+
+    def _is_asked(self, node: Obj, instance: str, view: WorldView) -> bool:
+        """Return whether something urgent or an operator has asked for the node."""
+        group = group_of(view, instance)
+        undone = self._undone.get(group.name) if group is not None else None
+        return (undone is not None and view.now - undone < WITHIN) or self._unasked.is_urgent(node, view)
 
     def at_the_end(self, view: WorldView) -> Iterator[str]:
         """Yield figures beyond their limits."""

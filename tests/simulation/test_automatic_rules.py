@@ -10,8 +10,9 @@ from leeward.upgrade.record import UpgradeRequest
 from simulation.automatic_rules import is_open
 from simulation.case import Case
 from simulation.fault_rates import Faults
-from simulation.features import OPEN_EVERY, OPEN_FOR, Feature
+from simulation.features import Feature
 from simulation.invariants import Checker, Rule
+from simulation.policy_features import OPEN_EVERY, OPEN_FOR
 from tests.fakes.builders import GROUP
 from tests.simulation.test_upgrade_rules import a_world
 

@@ -1,5 +1,7 @@
 """Figures of the disturbance: pods moved again, launches, minutes under our taint, and their limits."""
 
+import pytest
+
 from simulation.invariants import Checker, Rule
 from simulation.moves import (
     AGAIN,
@@ -12,8 +14,10 @@ from simulation.moves import (
     SPARE,
     TAINTED,
 )
+from simulation.ordered import Ordered
 from simulation.outcome import Outcome
 from simulation.summary import summary
+from tests.fakes.builders import GROUP
 from tests.simulation.view_stand_in import INSTANCE, NODE, World
 
 OWNER = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "uid-web", "controller": True}
@@ -25,9 +29,9 @@ def a_pod(world, number):
     world.cluster.create("pods", {"metadata": metadata, "spec": spec}, "default")
 
 
-def moved(times, *, asked=(), between=10):
+def moved(times, *, asked=(), between=10, ordered=()):
     """A controller's only pod is evicted so many times, each time from a node under our taint."""
-    world, checker = World(started_manually=set(asked)), Checker()
+    world, checker = World(started_manually=set(asked), ordered=list(ordered)), Checker()
     checker.after_event(world)
     world.taint()
     for number in range(times):
@@ -62,6 +66,13 @@ def test_moving_the_same_pods_over_and_over_is_found():
 
     assert limits(40) == [Rule.MOVES]
     assert limits(40, asked=[INSTANCE]) == limits(10) == []
+
+
+@pytest.mark.parametrize(("action", "calm"), [("rollback", 0), ("abort", 0), ("pause", 3)])
+def test_what_an_operator_takes_back_is_moved_for_the_operator(action, calm):
+    order = Ordered(at=0.0, group=GROUP, asked={"group": GROUP, "action": action})
+    world, checker = moved(3, ordered=[order])
+    assert [checker.figures(world)[name] for name in (AGAIN, CALM)] == [2, calm]
 
 
 def test_launches_without_need_are_found():
