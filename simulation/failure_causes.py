@@ -21,6 +21,7 @@ NO_LAUNCH = re.compile(r"([a-z]{2}(?:-[a-z]+)+-\d[a-z]): no new node could be la
 NEW_INSTANCE = re.compile(r"(i-[0-9a-f]{17}) in [a-z0-9-]+: ")
 NEW_NODE = re.compile(r"(node-i-[0-9a-f]{17}): (?:joined without|not Ready)")
 STAYING = re.compile(r"([a-z0-9-]+/[a-z0-9-]+) has not left in")
+AUTOMATIC = "automatic"  # key of an execution's input: the image for which a policy starts an upgrade
 SEARCHED = 1800.0  # seconds: a launch that failed so long ago may still be the reason
 SIZES = ("MaxSize", "max size", "Launch is suspended")  # reasons of the group itself
 ALWAYS_FREE = 300.0  # seconds: a pod whose budgets allow its eviction for longer is not held by them
@@ -50,6 +51,12 @@ def false_causes(ending: Ending, free: dict[str, float], view: WorldView) -> Ite
             yield f"{pod} may be evicted for {view.now - free[pod]:.0f} s"
     if not named and not _names_an_object(text, view):
         yield f"it names no zone, instance, node or pod: {text[:160]}"
+
+
+def superseded(ending: Ending, view: WorldView) -> bool:
+    """Return whether a policy started the upgrade for an image that the group does not launch any more."""
+    image, launched = ending.asked.get(AUTOMATIC), view.launched_images.get(ending.group)
+    return bool(image) and launched is not None and launched != image
 
 
 def held_for_good(ending: Ending, view: WorldView) -> bool:

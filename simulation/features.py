@@ -14,6 +14,7 @@ from simulation import policy_features
 from simulation.fault_rates import Faults
 from simulation.fleets import Fleet, GroupPlan, HookPlan
 from simulation.long_pods import with_long_pods
+from simulation.opted_out import with_opt_outs
 
 
 class Feature(StrEnum):
@@ -75,6 +76,7 @@ class Feature(StrEnum):
     CONCURRENCY_AWAY = "no concurrency is left"  # for minutes: Lambda starts no function
     LATE_MESSAGES = "messages are hours late"
     LONG_PODS = "pods with a grace of an hour and beyond any bound"
+    OPTED_OUT = "pods opt out of disruption"  # for good or for a while
     BOOT_DEATHS = "instances end in their boot"
     POLICIES_LOST = "policies are removed and narrowed"
     GROUPS_DELETED = "groups are deleted"
@@ -112,6 +114,7 @@ INDEPENDENT: Mapping[Feature, float] = {
     Feature.CONCURRENCY_AWAY: 0.06,
     Feature.LATE_MESSAGES: 0.06,
     Feature.LONG_PODS: 0.06,
+    Feature.OPTED_OUT: 0.1,
     Feature.BOOT_DEATHS: 0.12,
     Feature.POLICIES_LOST: 0.08,
     Feature.GROUPS_DELETED: 0.06,
@@ -127,9 +130,6 @@ INDEPENDENT: Mapping[Feature, float] = {
 }
 """Feature -> probability for one seed. Each is drawn from its own random stream: to add one here changes no other
 feature of any seed."""
-UNDRAWN = frozenset[Feature]()
-"""Features that no seed draws, whatever their probability: the product has a known defect there (a hook of ours times
-out where the policy is removed during a termination). `--features` names them all the same; the set has to be empty."""
 WEIGHTS: Mapping[Feature, float] = {
     **dict.fromkeys((feature for feature in Feature if feature not in INDEPENDENT), 2.0),
     Feature.HANGING_API: 5,
@@ -171,7 +171,7 @@ def drawn(seed: int) -> frozenset[Feature]:
     for _ in range(random.choice(COUNTS)):
         features.add(random.choices(tuple(WEIGHTS), tuple(WEIGHTS.values()))[0])
     features.update(entry for entry, chance in INDEPENDENT.items() if Random(f"{seed}/{entry.value}").random() < chance)
-    return frozenset(features - UNDRAWN)
+    return frozenset(features)
 
 
 def with_faults(faults: Faults, features: frozenset[Feature]) -> Faults:
@@ -196,6 +196,8 @@ def with_fleet(fleet: Fleet, features: frozenset[Feature], random: Random) -> Fl
         policies = replace(policies, policies=tuple(changed))
     if Feature.LONG_PODS in features:
         fleet = replace(fleet, workloads=with_long_pods(fleet.workloads, Random(f"{random.random()}")))
+    if Feature.OPTED_OUT in features:
+        fleet = replace(fleet, workloads=with_opt_outs(fleet.workloads, Random(f"{random.random()}/opt-outs")))
     return replace(fleet, groups=tuple(groups), policies=_with_hooks(policies, features))
 
 

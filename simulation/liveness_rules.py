@@ -10,7 +10,7 @@ from simulation.convergence import is_tainted
 from simulation.definitions import DISRUPTION_RUN, NODE_GROUP_UPGRADE, UPGRADES
 from simulation.endings import Ending
 from simulation.facts import News, group_of
-from simulation.failure_causes import JUDGED, PREFLIGHT, false_causes, held_for_good
+from simulation.failure_causes import JUDGED, PREFLIGHT, false_causes, held_for_good, superseded
 from simulation.foreign_taints import tainted_by_others
 from simulation.node_instances import instance_behind
 from simulation.taint_times import TaintTimes
@@ -84,7 +84,7 @@ class Liveness:
     def _failure(self, ending: Ending, view: WorldView) -> Iterator[str]:
         failed = f"{ending.name} of {ending.group} ended with {ending.state}"
         if ending.state not in JUDGED:
-            if self._is_calm(ending, view):
+            if self._is_calm(ending, view) and not superseded(ending, view):
                 yield f"{failed} without a fault: {ending.cause[:300]}"
         elif ending.machine == NODE_GROUP_UPGRADE and (texts := [*false_causes(ending, self._times.free, view)]):
             yield f"{failed}: {'; '.join(texts)}"

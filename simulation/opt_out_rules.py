@@ -2,6 +2,7 @@
 
 Interruptions, manual drains and upgrades do not ask the opt-outs (docs/concepts.md)."""
 
+import re
 from collections.abc import Iterator, Mapping
 
 from leeward.policy.selection import policy_for
@@ -9,13 +10,15 @@ from simulation.facts import News, group_of
 from simulation.unasked_nodes import Unasked
 from simulation.view import WorldView
 
-NOT_SAFE = ("false", "on-completion")
 OPT_OUTS: Mapping[str, tuple[str, ...]] = {
     "karpenter.sh/do-not-disrupt": ("true",),
     "leeward.dev/do-not-disrupt": ("true",),
     "karpenter.sh/do-not-evict": ("true",),
-    "cluster-autoscaler.kubernetes.io/safe-to-evict": NOT_SAFE,
+    "cluster-autoscaler.kubernetes.io/safe-to-evict": ("false", "on-completion"),
 }
+WITH_A_TIME = ("karpenter.sh/do-not-disrupt", "leeward.dev/do-not-disrupt")
+TIME = re.compile(r"(\d+)([smh])")
+UNITS = {"s": 1, "m": 60, "h": 3600}
 
 
 class OptOuts:
@@ -28,7 +31,9 @@ class OptOuts:
     def check(self, view: WorldView) -> Iterator[str]:
         """Yield such pods that have left a node of a disruption run."""
         for eviction in self._new("evictions", view.evictions):
-            key = opt_out(eviction.pod.annotations)
+            pod = eviction.pod
+            age = view.now - pod.started.timestamp() if pod.started is not None else 0.0
+            key = opt_out(pod.annotations, age)
             if key and self._is_voluntary(eviction.pod.node, eviction.instance, view):
                 yield f"{eviction.pod.key} on {eviction.instance} says {key}"
 
@@ -44,6 +49,11 @@ class OptOuts:
         return not overrides and not self._unasked.is_urgent(node, view)
 
 
-def opt_out(annotations: Mapping[str, str]) -> str:
-    """Return the annotation by which a pod opts out, empty where it does not."""
-    return next((f"{key}: {annotations[key]}" for key in OPT_OUTS if annotations.get(key) in OPT_OUTS[key]), "")
+def opt_out(annotations: Mapping[str, str], age: float) -> str:
+    """Return the annotation by which a pod opts out so many seconds after its start, empty where it does not."""
+    for key, values in OPT_OUTS.items():
+        said = annotations.get(key, "")
+        time = TIME.fullmatch(said) if key in WITH_A_TIME else None
+        if said in values or (time is not None and age < int(time[1]) * UNITS[time[2]]):
+            return f"{key}: {said}"
+    return ""

@@ -10,7 +10,7 @@ from simulation.aws.hook_waits import global_time_out
 from simulation.case import Case
 from simulation.fault_rates import Faults
 from simulation.faults import Injector
-from simulation.features import INDEPENDENT, UNDRAWN, WEIGHTS, Feature, drawn, with_faults
+from simulation.features import INDEPENDENT, WEIGHTS, Feature, drawn, with_faults
 from simulation.timeline import Streams, Timeline
 from simulation.world import World
 from tests.simulation.fleet_stand_in import SMALL, GroupPlan
@@ -31,12 +31,12 @@ def case(*features, hours=0.1, **more):
 
 def test_every_feature_is_drawn_by_some_of_the_first_three_hundred_seeds_and_no_seed_has_more_than_four():
     seeds = [drawn(seed) for seed in range(1, 301)]
-    assert set().union(*seeds) == set(Feature) - UNDRAWN
+    assert set().union(*seeds) == set(Feature)
     assert set(Feature) == {*WEIGHTS, *INDEPENDENT}
     assert {len(found - INDEPENDENT.keys()) for found in seeds} == {0, 1, 2, 3, 4}
 
 
-@pytest.mark.parametrize("feature", sorted(INDEPENDENT.keys() - UNDRAWN))
+@pytest.mark.parametrize("feature", sorted(INDEPENDENT))
 def test_features_with_dice_of_their_own_are_drawn_as_often_as_they_say_and_move_no_other_draw(feature, monkeypatch):
     drawing = [seed for seed in range(1, 301) if feature in drawn(seed)]
     assert 0.3 < len(drawing) / (300 * INDEPENDENT[feature]) < 2

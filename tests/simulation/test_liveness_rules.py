@@ -84,6 +84,14 @@ def test_a_failure_without_a_fault_is_found(machine):
     assert liveness(ended(World(faultless=False), state, "an error", machine=machine)) == []
 
 
+def test_an_upgrade_whose_image_has_moved_again_may_fail():
+    def failed(launched):
+        world = World(launched_images={GROUP: launched})
+        return liveness(ended(world, "UpgradeFailure", "it has moved again", asked={"automatic": "ami-1"}))
+
+    assert (len(failed("ami-1")), failed("ami-2")) == (1, [])
+
+
 def test_what_was_started_to_undo_an_upgrade_never_upgrades():
     assert liveness(ended(World(), "Aborted", status="SUCCEEDED", asked={"action": "abort"})) == []
     assert len(liveness(ended(World(), "Upgraded", status="SUCCEEDED", asked={"action": "abort"}))) == 1

@@ -113,6 +113,8 @@ def test_a_pod_that_opts_out_is_not_evicted_for_a_run():
 
     said = {well_known.DO_NOT_DISRUPT: "true"}
     assert evicted(said) == evicted({well_known.SAFE_TO_EVICT: "false"}) == [Rule.OPT_OUT]
+    assert evicted({well_known.DO_NOT_DISRUPT: "20m"}) == [Rule.OPT_OUT]
+    assert evicted({well_known.DO_NOT_DISRUPT: "0s"}) == evicted({well_known.DO_NOT_DISRUPT: "soon"}) == []
     assert evicted({}) == evicted(said, rolled={GROUP}) == evicted(said, started_manually={INSTANCE}) == []
 
 
