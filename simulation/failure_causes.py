@@ -21,7 +21,7 @@ NO_LAUNCH = re.compile(r"([a-z]{2}(?:-[a-z]+)+-\d[a-z]): no new node could be la
 NEW_INSTANCE = re.compile(r"(i-[0-9a-f]{17}) in [a-z0-9-]+: ")
 NEW_NODE = re.compile(r"(node-i-[0-9a-f]{17}): (?:joined without|not Ready)")
 STAYING = re.compile(r"([a-z0-9-]+/[a-z0-9-]+) has not left in")
-AUTOMATIC = "automatic"  # key of an execution's input: the image for which a policy starts an upgrade
+MOVED = re.compile(r"expected (ami-[0-9a-f]{17}), for which the upgrade was started: it has moved")
 SEARCHED = 1800.0  # seconds: a launch that failed so long ago may still be the reason
 SIZES = ("MaxSize", "max size", "Launch is suspended")  # reasons of the group itself
 ALWAYS_FREE = 300.0  # seconds: a pod whose budgets allow its eviction for longer is not held by them
@@ -55,8 +55,8 @@ def false_causes(ending: Ending, free: dict[str, float], view: WorldView) -> Ite
 
 def superseded(ending: Ending, view: WorldView) -> bool:
     """Return whether a policy started the upgrade for an image that the group does not launch any more."""
-    image, launched = ending.asked.get(AUTOMATIC), view.launched_images.get(ending.group)
-    return bool(image) and launched is not None and launched != image
+    moved, launched = MOVED.search(ending.cause), view.launched_images.get(ending.group)
+    return moved is not None and launched is not None and launched != moved[1]
 
 
 def held_for_good(ending: Ending, view: WorldView) -> bool:

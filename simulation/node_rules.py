@@ -39,6 +39,7 @@ class NodeRules:
         self._bared: list[str] = []  # instances whose node has just lost our taint
         self._cordoned: set[str] = set()  # nodes whose cordon came with our taint
         self._theirs: set[str] = set()  # nodes that were cordoned before our taint came
+        self._unknown: set[str] = set()  # nodes whose cordon was lifted under our taint: a later one may be either's
         self._left: list[tuple[str, str]] = []  # (node, instance)
         self._lifted: list[tuple[str, str]] = []  # (node, instance)
         self._warned: dict[str, float] = {}  # instance -> when EC2 takes it; those that still run
@@ -62,6 +63,7 @@ class NodeRules:
         if change.type is ChangeType.DELETED:
             self._cordoned.discard(name)
             self._theirs.discard(name)
+            self._unknown.discard(name)
             self._budgets.forget(instance_behind(new))
             self._is_tainted.pop(instance_behind(new), None)
             return
@@ -231,8 +233,10 @@ class NodeRules:
         if comes:
             self._budgets.note_taint(instance_behind(new))
             if well_known.CORDONED_FOR not in annotations_of(old):  # an upgrade's cordon outlives the taint
-                known = name in self._cordoned  # an operator has lifted the taint alone
-                (self._theirs if _unschedulable(old) and not known else self._cordoned).add(name)
+                if not _unschedulable(old) or name in self._cordoned:  # or an operator has lifted the taint alone
+                    self._cordoned.add(name)
+                elif name not in self._unknown:
+                    self._theirs.add(name)
         elif goes:
             self._bared.append(instance_behind(new))
             if name in self._cordoned and _unschedulable(new):
@@ -240,6 +244,8 @@ class NodeRules:
             if name in self._theirs and not _unschedulable(new):
                 self._lifted.append((name, instance_behind(new)))
         if not _unschedulable(new):
+            if is_tainted(old) and is_tainted(new) and _unschedulable(old):
+                self._unknown.add(name)
             self._theirs.discard(name)
             self._cordoned.discard(name)
 

@@ -85,11 +85,14 @@ def test_a_failure_without_a_fault_is_found(machine):
 
 
 def test_an_upgrade_whose_image_has_moved_again_may_fail():
+    wanted = "ami-00000000000000001"
+
     def failed(launched):
         world = World(launched_images={GROUP: launched})
-        return liveness(ended(world, "UpgradeFailure", "it has moved again", asked={"automatic": "ami-1"}))
+        said = f"expected {wanted}, for which the upgrade was started: it has moved again"
+        return liveness(ended(world, "UpgradeFailure", said))
 
-    assert (len(failed("ami-1")), failed("ami-2")) == (1, [])
+    assert (len(failed(wanted)), failed("ami-00000000000000002")) == (1, [])
 
 
 def test_what_was_started_to_undo_an_upgrade_never_upgrades():

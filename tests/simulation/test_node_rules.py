@@ -76,6 +76,19 @@ def test_the_cordon_of_an_operator_is_not_lifted(world, checker):
     assert rules(checker.after_event(world)) == [Rule.FOREIGN_CORDON]
 
 
+def test_a_cordon_of_ours_that_an_operator_lifted_and_a_drain_set_again_is_not_the_operator_s(world, checker):
+    world.taint()
+    world.cluster.patch("nodes", NODE, {"spec": {"unschedulable": None}})
+    world.cluster.patch("nodes", NODE, {"spec": {"unschedulable": True}})  # by the drain
+    world.asked.append(Asked(at=world.now, instance=INSTANCE, kind=Kind.LIFTED))
+    world.cluster.patch("nodes", NODE, {"spec": {"taints": []}})
+    checker.after_event(world)
+    world.asked.clear()
+    world.taint()
+    world.cluster.patch("nodes", NODE, {"spec": {"taints": [], "unschedulable": None}})
+    assert checker.after_event(world) == []
+
+
 def test_an_operator_may_lift_the_cordon_himself(world, checker):
     world.cluster.patch("nodes", NODE, {"spec": {"unschedulable": True}})
     world.taint()
