@@ -3,7 +3,7 @@
 Decides the NodeCreationFailure. Sources: EKS, "Managed node update behavior" (known reasons), and the error codes of
 EC2 and Auto Scaling."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -151,7 +151,7 @@ def creation_failures(
             continue
         if missing.lack is Lack.NO_NEW_NODE or member is None:
             if now - since >= SEARCH or exhausted:
-                failures.append(_nothing_launched(record, missing.object))
+                failures.append(_nothing_launched(record, missing.object, ready))
             continue
         instance = observation.instances.get(member.instance.id)
         waited = now - (instance.launched if instance is not None else since)
@@ -167,12 +167,14 @@ def creation_failures(
     return tuple(dict.fromkeys(failures))
 
 
-def _nothing_launched(record: UpgradeRecord, zone: str) -> NodeCreationFailure:
+def _nothing_launched(record: UpgradeRecord, zone: str, ready: Collection[str] = ()) -> NodeCreationFailure:
     if ended := ended_in(record, zone):
         return launches_ended(zone, ended)
     reason = "; ".join(why for why in record.short.values() if why.startswith(zone)) or record.refusal
     if not reason:
         reason = "no subnet of the group there has free addresses for a node and its pods"
         return launch_failure(zone, "InsufficientFreeAddressesInSubnet", reason)
+    if record.wanted and record.refusal and ready:
+        reason = f"{reason}; its desired size was raised, and the group launched in {', '.join(sorted(ready))}"
     code = code_in(reason) or (NO_CAPACITY if record.short else "LaunchRefused")
     return launch_failure(zone, code, reason)

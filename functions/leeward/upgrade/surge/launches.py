@@ -48,10 +48,12 @@ def launches(preflight: Preflight, record: UpgradeRecord, *, rolling: bool = Fal
         return None
     now = preflight.snapshot.now
     lacking = Counter(zone_of(preflight.snapshot, one) for one in old)
-    lacking.subtract(record.ahead[new].zone for new in record.unassigned if is_awaited(record, new, now))
+    outdated = _outdated(preflight, record)
+    serving = (new for new in record.unassigned if new not in outdated and is_awaited(record, new, now))
+    lacking.subtract(record.ahead[new].zone for new in serving)
     for order in record.orders.values():
         lacking[order.zone] -= order.count
-    served, ready = _served(preflight, record), _zones_ready(preflight)
+    served, ready = _served(preflight, record, outdated), _zones_ready(preflight)
     for zone in [zone for zone in lacking if zone not in ready and is_worn_out(record, zone)]:
         del lacking[zone]
     bereft = {zone for zone in lacking if lacking[zone] > 0 and zone not in served}
@@ -59,7 +61,7 @@ def launches(preflight: Preflight, record: UpgradeRecord, *, rolling: bool = Fal
     count = max(count, min(len(ended), max(most - alive, 0)))
     if not record.cordoned:  # the gate waits for each zone, also for one that was closed while the others launched
         opened = bereft - preflight.snapshot.shifted_zones
-        count = max(count, min(len(opened), limit - (alive - assigned), most - alive))
+        count = max(count, min(len(opened), limit + len(outdated) - (alive - assigned), most - alive))
     zones = _zones_in_turn(lacking, served, closed_zones(preflight.snapshot.nodes), count)
     return zones or (() if record.orders else _owed(preflight, record))
 
@@ -89,11 +91,19 @@ def _zones_in_turn(lacking: Counter[str], served: set[str], closed: Collection[s
     return tuple(zones)
 
 
-def _served(preflight: Preflight, record: UpgradeRecord) -> set[str]:
+def _outdated(preflight: Preflight, record: UpgradeRecord) -> set[str]:
+    """Return launches that a rollback or another target has made old: they serve no zone, and wait for a new node like
+    the others.
+    """
+    return {one.instance.id for one in preflight.old} & record.ahead.keys()
+
+
+def _served(preflight: Preflight, record: UpgradeRecord, outdated: Collection[str]) -> set[str]:
     """Return zones that have a new node, launched or ordered."""
     there = {zone_of(preflight.snapshot, one) for one in preflight.members if one.age is Age.NEW}
     now = preflight.snapshot.now
-    launched = {launch.zone for new, launch in record.ahead.items() if is_awaited(record, new, now)}
+    mine = {new: launch for new, launch in record.ahead.items() if new not in outdated}
+    launched = {launch.zone for new, launch in mine.items() if is_awaited(record, new, now)}
     return there | launched | {order.zone for order in record.orders.values()}
 
 
@@ -111,13 +121,18 @@ def _pace(preflight: Preflight, old: Collection[Member]) -> int:
 
 
 def _increment(preflight: Preflight, record: UpgradeRecord, old: int) -> int | None:
-    """Return one for each zone first, then one by one while a zone is without a new node."""
+    """Return one for each zone first, then one by one while a zone is without a new node. Launches elsewhere, and those
+    that a rollback has made old, bring no new node there: they count against maxSurge alone.
+    """
     zones = {zone_of(preflight.snapshot, one) for one in preflight.old} - preflight.snapshot.shifted_zones
     served = {zone_of(preflight.snapshot, one) for one in preflight.members if one.age is Age.NEW}
     present = {one.instance.id for one in preflight.members}
     if record.orders or record.ahead.keys() - present:
         return 0
-    more = next_increment(len(record.ahead), len(zones), len(zones - served), preflight.max_surge)
+    mine = record.ahead.keys() - _outdated(preflight, record)
+    launched = sum(record.ahead[new].zone in zones for new in mine)
+    most = max(preflight.max_surge - (len(record.ahead) - launched), 0)
+    more = next_increment(launched, len(zones), len(zones - served), most)
     return None if more is None else min(more, old)
 
 

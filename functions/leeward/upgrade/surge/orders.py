@@ -17,6 +17,7 @@ from leeward.ports import Ports
 from leeward.ports.compute import Network
 from leeward.ports.records import Catalog
 from leeward.upgrade.capacity_ledger import with_warning
+from leeward.upgrade.gate import zones_to_serve
 from leeward.upgrade.lease import written
 from leeward.upgrade.members import Age
 from leeward.upgrade.observation import Observation, described
@@ -111,17 +112,18 @@ def adopted(record: UpgradeRecord, observation: Observation) -> UpgradeRecord:
 
 
 def raise_desired_size(record: UpgradeRecord, observation: Observation, ports: Ports) -> UpgradeRecord:
-    """Raise the desired size by the surge nodes that are missing, where LaunchInstances does not serve the group.
+    """Raise the desired size by the surge nodes that are missing, where LaunchInstances does not serve the group; then
+    by one at a time while the group has launched elsewhere and a zone with old nodes has no new one.
 
-    Idempotent: the record keeps the size, which is calculated once. Raises RecordChangedError.
+    Idempotent: the record keeps the size, which is calculated once for each raise. Raises RecordChangedError.
     """
     if not record.refusal or record.others_scaled is not None:
         return record
     snapshot = observation.preflight.snapshot
     if not record.wanted and why_zones_wait(snapshot, observation.group):
         return record  # the group would choose the zone by itself
-    if not record.wanted:
-        missing = max(min(record.surge, len(observation.preflight.old)) - len(record.ahead), 0)
+    missing = _missing(record, observation)
+    if missing or not record.wanted:
         group = described(record.group, ports.groups)
         wanted = group.desired + missing
         raises_maximum = record.raised_maximum or wanted > group.maximum
@@ -132,6 +134,19 @@ def raise_desired_size(record: UpgradeRecord, observation: Observation, ports: P
     if record.raised:
         ports.group_changes.raise_to(record.group, desired=record.wanted, maximum=record.wanted)
     return record
+
+
+def _missing(record: UpgradeRecord, observation: Observation) -> int:
+    """Return by how many to raise now: first by the surge; later by one, within twice the zones with old nodes, once
+    every raise has brought its instance and the gate still waits for a zone.
+    """
+    preflight, ahead = observation.preflight, len(record.ahead)
+    if not record.wanted:
+        return max(min(record.surge, len(preflight.old)) - ahead, 0)
+    zones = zones_to_serve(preflight)
+    bereft = zones - {instance.zone for instance in _new_members(observation)}
+    most = min(max(record.surge, 2 * len(zones)), preflight.max_surge)
+    return int(bool(bereft) and not record.raised and not record.cordoned and ahead < most)
 
 
 def _new_members(observation: Observation) -> list[GroupInstance]:

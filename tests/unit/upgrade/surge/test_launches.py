@@ -65,6 +65,15 @@ def test_a_zone_gets_its_first_node_although_every_old_node_has_one_ahead():
     assert launches(group, before_the_gate(surge=6, ahead=ahead(**there), launched=4, cordoned=True)) == ()
 
 
+@pytest.mark.parametrize("strategy", [Strategy.DEFAULT, Strategy.INCREMENTAL])
+def test_a_launch_that_a_rollback_has_made_old_serves_no_zone(strategy):
+    """The rollback of two nodes finds the first target's launch in the zone c, where it is old now."""
+    there = {"n1": "a", "n2": "b", "n3": "d", "old-c0": "c"}
+    group = a_group(("n1", "a"), ("n2", "b"), ("n3", "d"), c=2)
+    record = before_the_gate(surge=4, strategy=strategy, ahead=ahead(**there), launched=4)
+    assert launches(group, record) == ("c",)
+
+
 def test_a_zone_that_others_have_cordoned_gets_its_first_node_after_the_open_ones():
     assert launches(a_group(cordoned="a", a=5, b=2, c=2), before_the_gate(surge=2)) == ("b", "c")
     assert launches(a_group(cordoned="a", a=5, b=5, c=5), before_the_gate(surge=4)) == ("b", "c", "a", "b")
