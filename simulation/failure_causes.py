@@ -1,7 +1,7 @@
 """Judgement of the text with which an upgrade fails: what it names has to be what the world shows.
 
 A zone that it names has lacked capacity or addresses: where LaunchInstances does not serve a group, its desired size
-does. An instance or a node that it names has ended, has not joined or is not Ready. A pod that it names may not leave.
+does, unless the group chose the other zones that the text names. An instance or a node that it names has ended, has not joined or is not Ready. A pod that it names may not leave.
 """
 
 import re
@@ -18,6 +18,7 @@ from simulation.view import WorldView
 CREATION, EVICTION, PREFLIGHT = "NodeCreationFailure", "PodEvictionFailure", "PreflightBlocked"
 JUDGED = (CREATION, EVICTION)
 NO_LAUNCH = re.compile(r"([a-z]{2}(?:-[a-z]+)+-\d[a-z]): no new node could be launched: ([^;]*)")
+ELSEWHERE = re.compile(r"its desired size was raised, and the group launched in ([a-z]{2}-[a-z0-9, -]+\d[a-z])")
 NEW_INSTANCE = re.compile(r"(i-[0-9a-f]{17}) in [a-z0-9-]+: ")
 NEW_NODE = re.compile(r"(node-i-[0-9a-f]{17}): (?:joined without|not Ready)")
 STAYING = re.compile(r"([a-z0-9-]+/[a-z0-9-]+) has not left in")
@@ -32,8 +33,11 @@ def false_causes(ending: Ending, free: dict[str, float], view: WorldView) -> Ite
     eviction.
     """
     text, named = ending.cause, False
+    elsewhere = launched_elsewhere(ending, view)
     for zone, reason in NO_LAUNCH.findall(text):
         named = True
+        if elsewhere:
+            continue
         if not _was_short(zone, ending.began - SEARCHED, view) and not any(words in reason for words in SIZES):
             yield f"{zone} lacked nothing, and the failure says: {reason.strip()[:120]}"
     for instance in NEW_INSTANCE.findall(text):
@@ -53,6 +57,17 @@ def false_causes(ending: Ending, free: dict[str, float], view: WorldView) -> Ite
         yield f"it names no zone, instance, node or pod: {text[:160]}"
 
 
+def launched_elsewhere(ending: Ending, view: WorldView) -> bool:
+    """Return whether the group, whose desired size was raised, has launched in the other zones that the text names."""
+    named, group = ELSEWHERE.search(ending.cause), view.groups.get(ending.group)
+    if named is None or group is None:
+        return False
+    zones = set(named[1].split(", "))
+    return zones <= {one.zone for one in group.instances} and zones.isdisjoint(
+        zone for zone, _ in NO_LAUNCH.findall(ending.cause)
+    )
+
+
 def superseded(ending: Ending, view: WorldView) -> bool:
     """Return whether a policy started the upgrade for an image that the group does not launch any more."""
     moved, launched = MOVED.search(ending.cause), view.launched_images.get(ending.group)
@@ -62,7 +77,7 @@ def superseded(ending: Ending, view: WorldView) -> bool:
 def held_for_good(ending: Ending, view: WorldView) -> bool:
     """Return whether a start after all troubles could not end well: what its failure names can never come or leave."""
     if ending.state == CREATION:
-        return view.is_bad(ending.group)
+        return view.is_bad(ending.group) or launched_elsewhere(ending, view)
     if ending.state == EVICTION:
         pods, group = set(STAYING.findall(ending.cause)), view.groups[ending.group]
         policy = policy_for(view.policies.policies, group.name, group.tags)

@@ -45,7 +45,7 @@ class SecondStarts:
     def _start(self) -> None:
         self._catch_up()
         for group, ending in sorted(self._last.items()):
-            if ending.state in FAILED:
+            if ending.state in FAILED and not self._scene.fleet.groups[group].deleted:
                 asked = {"group": group, "override": [code.value for code in Code]}
                 self._scene.say(f"an operator starts the upgrade of {group} again")
                 order = Ordered(at=self._scene.timeline.now(), group=group, asked=asked)
