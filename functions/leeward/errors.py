@@ -7,6 +7,7 @@ LeewardError
 │   ├── AwsUnavailableError       an AWS call failed on AWS's side or on the way
 │   │   └── AwsUnreachableError   no connection to the API's endpoint, or no answer in time
 │   ├── GroupBusyError            a disruption run holds the group for some minutes
+│   ├── NewerRecordError          a record holds what only another version of Leeward knows
 │   ├── FacetUnavailableError     a part of the cluster's state that is needed could not be read
 │   └── UnexpectedError           a defect: an exception that is none of these, caught where one item is isolated
 └── TerminalError             the same call will fail again
@@ -49,6 +50,10 @@ class AwsUnreachableError(AwsUnavailableError):
 
 class GroupBusyError(RetryableError):
     """Conflict with a disruption run that holds the group; it ends within minutes."""
+
+
+class NewerRecordError(RetryableError):
+    """Record with a word that another version of Leeward has written: an update or its rollback is under way."""
 
 
 class FacetUnavailableError(RetryableError):

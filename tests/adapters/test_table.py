@@ -8,8 +8,10 @@ import pytest
 from leeward.adapters.aws.claims import ATTEMPTS, DynamoClaims
 from leeward.adapters.aws.record_items import new_record, record_of
 from leeward.adapters.aws.table import Table, from_wire, to_wire
-from leeward.errors import AwsUnavailableError, ThrottledError
-from leeward.model.termination import Status
+from leeward.adapters.aws.workflow_records import upgrade_of
+from leeward.errors import AwsUnavailableError, NewerRecordError, ThrottledError
+from leeward.model.deadlines import taken_at
+from leeward.model.termination import CauseKind, Status
 from tests.contract.test_claims import FULL, INSTANCE, OTHER, a_subject
 from tests.fakes.builders import DEPLOYMENT
 from tests.fakes.clock import FakeClock
@@ -28,6 +30,23 @@ def test_what_a_newer_version_adds_to_a_record_is_passed_over():
     newer = {**item, "future": {"x": 1}, "subject": {**item["subject"], "future": True}}
     newer["causes"] = {id_: {**cause, "future": ["a"]} for id_, cause in item["causes"].items()}
     assert record_of(newer) == record_of(item)
+
+
+def test_a_cause_of_a_newer_version_terminates_without_urgency_and_its_outcome_is_unknown():
+    item = new_record(a_subject(node="node-a"), FULL, NOW, deployment="a")
+    newer = {**item, "outcome": "hibernated", "causes": {FULL.id: {**item["causes"][FULL.id], "kind": "new_kind"}}}
+    record = record_of(newer)
+    assert ([cause.kind for cause in record.causes], record.outcome) == ([CauseKind.OTHER], None)
+    assert taken_at(record, NOW) is None
+
+
+@pytest.mark.parametrize("read", [record_of, upgrade_of])
+def test_a_word_of_a_newer_version_that_decides_is_waited_for(read):
+    """A step that guessed would write the guess back; an error that is not retried would fail the execution."""
+    termination = {**new_record(a_subject(), FULL, NOW, deployment="a"), "status": "suspended"}
+    upgrade = {"pk": "upgrade#web", "group": "web", "control": "hurry"}
+    with pytest.raises(NewerRecordError, match=r"^\w+#.*is not a valid .*another version of Leeward"):
+        read(termination if read is record_of else upgrade)
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,8 @@ class CauseKind(StrEnum):
     """Causes of a termination. The first eight come from messages, `manual` from a manual start, `surplus` from a
     surge instance that is still to be offset (docs/designs/capacity-ledger.md), `upgrade` from its group's upgrade,
     `expired` to `underutilized` from disruption runs, by their methods; `unhealthy` and `node_deleted` from the
-    minute reconciler, because no event reports either; `evacuation` from a zone that an operator evacuates.
+    minute reconciler, because no event reports either; `evacuation` from a zone that an operator evacuates. `other`
+    is a kind that a newer version has written: it terminates the node like any cause, without urgency.
     """
 
     SPOT_INTERRUPTION = "spot_interruption"
@@ -45,6 +46,7 @@ class CauseKind(StrEnum):
     UNHEALTHY = "unhealthy"
     NODE_DELETED = "node_deleted"
     EVACUATION = "evacuation"
+    OTHER = "other"
 
 
 VOLUNTARY = (CauseKind.EXPIRED, CauseKind.DRIFTED, CauseKind.EMPTY, CauseKind.UNDERUTILIZED)  # of disruption runs

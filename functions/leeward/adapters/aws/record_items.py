@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from leeward.errors import NewerRecordError
 from leeward.model.drain_options import DrainOptions
 from leeward.model.group import HookResult
 from leeward.model.instance import CapacityType
@@ -151,7 +152,19 @@ def times_item(times: Mapping[str, datetime]) -> Item:
 
 
 def record_of(item: Mapping[str, Any]) -> TerminationRecord:
-    """Return the record that an item holds."""
+    """Return the record that an item holds. Raises NewerRecordError for a word that decides and is not known here.
+
+    During an update, and after its rollback, functions read what a newer version wrote. A cause of an unknown kind
+    counts as `other`, so that the node is drained and terminated, and not held until the record expires; an unknown
+    outcome of a closed record is None.
+    """
+    try:
+        return _record_of(item)
+    except ValueError as error:
+        raise NewerRecordError(f"{item['pk']}: {error}; another version of Leeward may have written it") from error
+
+
+def _record_of(item: Mapping[str, Any]) -> TerminationRecord:
     causes = sorted(item.get("causes", {}).items(), key=lambda entry: (entry[1].get("joined", ""), entry[1]["at"]))
     period = int(item["period"])
     replacement, plan, outcome = item.get("replacement"), item.get("plan"), item.get("outcome")
@@ -174,7 +187,7 @@ def record_of(item: Mapping[str, Any]) -> TerminationRecord:
         pods_evicted=int(item.get("evicted", 0)),
         heartbeats=_instants(item.get("heartbeats", {})),
         token=item.get("token"),
-        outcome=Outcome(outcome) if outcome else None,
+        outcome=Outcome(outcome) if outcome in list(Outcome) else None,
         failure=item.get("failure", ""),
         surges=dict(item.get("surges", {})),
         seen=Seen.from_json(item["seen"]) if item.get("seen") else None,
@@ -204,7 +217,7 @@ def _cause_of(id: str, raw: Mapping[str, Any]) -> Cause:
     deadline = raw.get("deadline")
     return Cause(
         id=id,
-        kind=CauseKind(raw["kind"]),
+        kind=CauseKind(raw["kind"]) if raw["kind"] in list(CauseKind) else CauseKind.OTHER,
         at=parse_instant(raw["at"]),
         deadline=parse_instant(deadline) if deadline else None,
         reason=raw.get("reason", ""),

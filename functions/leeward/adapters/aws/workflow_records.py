@@ -18,6 +18,7 @@ from zlib import compress, decompress
 
 from leeward.adapters.aws.table import Table
 from leeward.disruption.record import DisruptionRecord
+from leeward.errors import NewerRecordError
 from leeward.model.times import format_instant, parse_instant
 from leeward.upgrade.record import UpgradeRecord
 
@@ -83,7 +84,7 @@ class DynamoDisruptions:
     def read(self, cluster: str) -> DisruptionRecord | None:
         """Read the record with one GetItem, strongly consistent."""
         item = self._table.get(_key(cluster))
-        found: DisruptionRecord | None = made(DisruptionRecord, item) if item is not None else None
+        found: DisruptionRecord | None = _record_of(DisruptionRecord, item) if item is not None else None
         return found
 
     def write(self, record: DisruptionRecord) -> DisruptionRecord | None:
@@ -116,8 +117,19 @@ def upgrade_item(record: UpgradeRecord) -> Item:
 
 def upgrade_of(item: Mapping[str, Any]) -> UpgradeRecord:
     """Return the record that an item holds."""
-    record: UpgradeRecord = _built(UpgradeRecord, item)
+    record: UpgradeRecord = _record_of(UpgradeRecord, item)
     return record
+
+
+def _record_of(kind: Any, item: Mapping[str, Any]) -> Any:
+    """Return the record. Raises NewerRecordError for a word that is not known here: a step that guessed what it means
+    would write the guess back.
+    """
+    try:
+        return _built(kind, item)
+    except ValueError as error:
+        about = item.get("pk") or kind.__name__
+        raise NewerRecordError(f"{about}: {error}; another version of Leeward may have written it") from error
 
 
 def plain(value: Any) -> Any:

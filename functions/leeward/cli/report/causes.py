@@ -24,6 +24,7 @@ ORDER = (
     CauseKind.ASG_TERMINATE,
     CauseKind.REPLACE_ROOT_VOLUME,
     CauseKind.STATE_CHANGE,
+    CauseKind.OTHER,
 )
 WAS = {
     CauseKind.SPOT_INTERRUPTION: "was reclaimed by EC2 (spot)",
@@ -44,6 +45,7 @@ WAS = {
     CauseKind.ASG_TERMINATE: "was terminated by its Auto Scaling group",
     CauseKind.REPLACE_ROOT_VOLUME: "was drained while its group replaced its root volume",
     CauseKind.STATE_CHANGE: "was ended outside of Leeward",
+    CauseKind.OTHER: "was terminated by a newer version of Leeward",
 }
 NAMES = {
     CauseKind.SPOT_INTERRUPTION: "spot interruption",
@@ -64,6 +66,7 @@ NAMES = {
     CauseKind.ASG_TERMINATE: "Auto Scaling group",
     CauseKind.REPLACE_ROOT_VOLUME: "root volume replacement",
     CauseKind.STATE_CHANGE: "ended outside of Leeward",
+    CauseKind.OTHER: "unknown to this version",
 }
 
 
