@@ -14,7 +14,7 @@ _REVIEWS = {
 
 
 def document_at(path: str, version: str) -> Obj | None:
-    """Return the answer of a discovery path; None for any other path. `version` is the server's (`v1.32.0`)."""
+    """Return the answer of a discovery path; None for any other path. `version` is the server's (`v1.36.2`)."""
     found: Obj | None = None
     match [part for part in path.split("/") if part]:
         case ["version"]:
@@ -46,8 +46,8 @@ def version_info(version: str) -> Obj:
         "gitVersion": f"{version}-leeward",
         "gitCommit": "0" * 40,
         "gitTreeState": "clean",
-        "buildDate": "2025-01-01T00:00:00Z",
-        "goVersion": "go1.23",
+        "buildDate": "2026-01-01T00:00:00Z",
+        "goVersion": "go1.26",
         "compiler": "gc",
         "platform": "linux/amd64",
     }

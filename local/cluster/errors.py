@@ -33,7 +33,7 @@ class ApiError(Exception):
         details = dict(self.details or {})
         if self.retry_after:
             details["retryAfterSeconds"] = self.retry_after
-        if details:
+        if details or self.details is not None:  # an empty one as well, as go-restful's refusals have it
             body["details"] = details
         body["code"] = self.code
         return body
@@ -49,6 +49,7 @@ def not_found(resource: Resource, name: str) -> ApiError:
 
 
 def no_such_path() -> ApiError:
+    """Return the answer to a path of a served group that is no resource's."""
     return ApiError(404, "NotFound", "the server could not find the requested resource", details={})
 
 

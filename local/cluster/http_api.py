@@ -20,12 +20,13 @@ from starlette.types import Receive, Scope, Send
 
 from local.cluster import discovery, openapi
 from local.cluster.authn import EKS_PREFIX, Authenticator
-from local.cluster.errors import ApiError, forbidden, method_not_allowed
+from local.cluster.errors import ApiError, forbidden, method_not_allowed, no_such_path
 from local.cluster.faults import Asked, Fault, Faults, Reset
 from local.cluster.local_api import LocalApi
 from local.cluster.paths import Target, is_review, target_of
 from local.cluster.rbac import Authorizer
 from local.cluster.record_api import PREFIX
+from local.cluster.resources import GROUPS
 from local.cluster.reviews import review
 from local.cluster.users import User
 from local.cluster.verbs import Call, Verbs, json_response
@@ -93,6 +94,8 @@ class HttpApi:
             return self._plain(user, method, path)
         with self.verbs.lock:
             self.authorizer.check(user, target)
+        if target.resource is None and not is_review(target):
+            return _no_such_path(path)
         return await self._resource(user, target, query, request.headers, body)
 
     def _fault_response(self, fault: Fault) -> Response:
@@ -121,8 +124,7 @@ class HttpApi:
                 raise method_not_allowed()
             with self.verbs.lock:
                 return json_response(review(self.authorizer, user, target.plural, body), 201)
-        if target.resource is None:
-            return _no_such_path()
+        assert target.resource is not None, target
         call = Call(target=target, resource=target.resource, query=query, headers=headers, body=body, user=user.name)
         while True:
             try:
@@ -148,7 +150,7 @@ class HttpApi:
             return Response(b"", media_type=openapi.V2_TYPE)
         found = discovery.document_at(path, self.version)
         if found is None:
-            return _no_such_path()
+            return _no_such_path(path)
         return json_response(found)
 
 
@@ -164,8 +166,15 @@ def impersonated(user: User, headers: Headers) -> User:
     return User(name=name, groups=tuple(headers.getlist("impersonate-group")))
 
 
-def _no_such_path() -> Response:
-    """Return the router's own answer, which is no Status."""
+def _no_such_path(path: str) -> Response:
+    """Return the answer to a path that does not exist: of a group that is served it is a Status, elsewhere plain text
+    (until 1.37; later versions answer with a Status everywhere). Raises ApiError 404 for the Status.
+    """
+    match [part for part in path.split("/") if part]:
+        case ["api", *_]:
+            raise no_such_path()
+        case ["apis", group, *_] if group in GROUPS:
+            raise no_such_path()
     return Response("404 page not found\n", 404, media_type="text/plain")
 
 

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from .objects import Obj
 
 _GIB = 1024**3
+RESTARTS_ALL = "RestartAllContainersOnContainerExits"
+_DECLARING = 36  # first minor version whose kubelets declare it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +64,7 @@ class NodeSpec:
     memory: str | None = None
     pods: int | None = None
     ready: bool = True
-    version: str = "v1.32.0"
+    version: str = "v1.36.2"
 
 
 def node_object(spec: NodeSpec, *, now: str) -> Obj:
@@ -89,8 +91,15 @@ def node_object(spec: NodeSpec, *, now: str) -> Obj:
             "addresses": _addresses(spec.name),
             "nodeInfo": _node_info(spec, shape),
             "conditions": _conditions(now, ready=spec.ready),
+            **_declared(spec.version),
         },
     }
+
+
+def _declared(version: str) -> Obj:
+    """Return the features that a kubelet of this version declares and that scheduling asks for (KEP 5328)."""
+    minor = int(version.removeprefix("v").split(".")[1])
+    return {"declaredFeatures": [RESTARTS_ALL]} if minor >= _DECLARING else {}
 
 
 def boot_after(node: Obj) -> str:

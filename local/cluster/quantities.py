@@ -12,6 +12,7 @@ _SUFFIXES = {
     "Ki": Decimal(2**10), "Mi": Decimal(2**20), "Gi": Decimal(2**30), "Ti": Decimal(2**40), "Pi": Decimal(2**50),
     "m": Decimal("0.001"), "k": Decimal(10**3), "M": Decimal(10**6), "G": Decimal(10**9), "T": Decimal(10**12),
 }  # fmt: skip
+_OF_PODS = ("cpu", "memory")  # with huge pages
 
 
 @lru_cache(maxsize=4096)
@@ -31,33 +32,71 @@ def resource_list(values: dict[str, Any] | None) -> dict[str, int]:
 
 def pod_requests(pod: Obj) -> dict[str, int]:
     """Return the amounts that the scheduler reserves: containers and sidecars together, at least the largest init
-    container with the sidecars started before it, one pod.
+    container with the sidecars started before it, one pod. Requests of the pod itself replace the sum. A container that
+    is resized in place counts with the largest of what it asks for (unless that is infeasible), what is allocated to
+    it, and what it has.
 
-    Rule: kubernetes/component-helpers `resource.PodRequests`.
+    Rule: kubernetes/component-helpers `resource.PodRequests` with UseStatusResources.
     """
-    spec = pod["spec"]
+    spec, held = pod["spec"], held_resources(pod)
+    infeasible = bool(held) and _is_infeasible(pod)
+
+    def requests(container: Obj) -> dict[str, int]:
+        others = held.get(container["name"]) if held else None
+        if others is None:
+            return _asked(container)
+        return _largest(others if infeasible else [_asked(container), *others])
+
     total: dict[str, int] = {"pods": 1000}
     largest: dict[str, int] = {}
     sidecars: dict[str, int] = {}
     for container in spec.get("containers") or []:
-        _add(total, _requests(container))
+        _add(total, requests(container))
     for container in spec.get("initContainers") or []:
-        wanted = _requests(container)
+        wanted = requests(container)
         if container.get("restartPolicy") == "Always":
             _add(total, wanted)
             _add(sidecars, wanted)
         else:
             _add(wanted, sidecars)
-            largest = {key: max(largest.get(key, 0), wanted.get(key, 0)) for key in {**largest, **wanted}}
+            largest = _largest([largest, wanted])
     for key, amount in largest.items():
         total[key] = max(total.get(key, 0), amount)
+    of_pod = resource_list((spec.get("resources") or {}).get("requests"))
+    total.update({name: amount for name, amount in of_pod.items() if name in _OF_PODS or name.startswith("hugepages-")})
     _add(total, resource_list(spec.get("overhead")))
     return total
 
 
-def _requests(container: Obj) -> dict[str, int]:
+def held_resources(pod: Obj) -> dict[str, list[dict[str, int]]]:
+    """Return what each container has and what is allocated to it; mostly nothing, where no kubelet reports it."""
+    status = pod.get("status") or {}
+    return {
+        entry["name"]: [
+            resource_list(entry["resources"].get("requests")),
+            resource_list(entry.get("allocatedResources")),
+        ]
+        for part in ("containerStatuses", "initContainerStatuses")
+        for entry in status.get(part) or []
+        if entry.get("resources")
+    }
+
+
+def _is_infeasible(pod: Obj) -> bool:
+    return any(
+        (entry["type"], entry.get("reason")) == ("PodResizePending", "Infeasible")
+        for entry in pod["status"].get("conditions") or []
+    )
+
+
+def _asked(container: Obj) -> dict[str, int]:
     resources = container.get("resources") or {}
     return resource_list({**(resources.get("limits") or {}), **(resources.get("requests") or {})})
+
+
+def _largest(parts: list[dict[str, int]]) -> dict[str, int]:
+    names = {name for part in parts for name in part}
+    return {name: max(part.get(name, 0) for part in parts) for name in sorted(names)}
 
 
 def _add(total: dict[str, int], more: dict[str, int]) -> None:

@@ -64,7 +64,7 @@ def _of(
 
 _CATALOGUE = (
     _core("nodes", "Node", "no", namespaced=False, subs="status"),
-    _core("pods", "Pod", "po", subs="status eviction binding log", all_=True),
+    _core("pods", "Pod", "po", subs="status eviction binding log resize", all_=True),
     _core("namespaces", "Namespace", "ns", namespaced=False, subs="status finalize"),
     _core("events", "Event", "ev"),
     _core("endpoints", "Endpoints", "ep"),
@@ -107,6 +107,10 @@ _CATALOGUE = (
     _of("storage.k8s.io", "volumeattachments", "VolumeAttachment", namespaced=False, subs="status"),
     _of("storage.k8s.io", "storageclasses", "StorageClass", "sc", namespaced=False),
     _of("storage.k8s.io", "csinodes", "CSINode", namespaced=False),
+    _of("resource.k8s.io", "deviceclasses", "DeviceClass", namespaced=False),
+    _of("resource.k8s.io", "resourceclaims", "ResourceClaim", subs="status"),
+    _of("resource.k8s.io", "resourceclaimtemplates", "ResourceClaimTemplate"),
+    _of("resource.k8s.io", "resourceslices", "ResourceSlice", namespaced=False),
     _of("scheduling.k8s.io", "priorityclasses", "PriorityClass", "pc", namespaced=False),
     _of("rbac.authorization.k8s.io", "clusterroles", "ClusterRole", namespaced=False),
     _of("rbac.authorization.k8s.io", "clusterrolebindings", "ClusterRoleBinding", namespaced=False),

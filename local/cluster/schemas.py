@@ -27,6 +27,7 @@ _MODULES = {
     "admissionregistration.k8s.io": "admissionregistration",
     "coordination.k8s.io": "coordination",
     "discovery.k8s.io": "discovery",
+    "resource.k8s.io": "resource",
     "scheduling.k8s.io": "scheduling",
     "storage.k8s.io": "storage",
 }

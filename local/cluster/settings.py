@@ -28,7 +28,7 @@ class ClusterSettings:
     start_window: float = 0.0
     node_leases: bool = False
     event_ttl: float = 3600.0
-    version: str = "v1.32.0"
+    version: str = "v1.36.2"
     watch_log: int = 10_000
     history: int = 200_000
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .errors import ApiError, bad_request, conflict, invalid, modified, not_a_number
-from .objects import Obj, name_of, namespace_of, uid_of
+from .objects import Obj, copied, name_of, namespace_of, uid_of
 from .resources import Resource, resource_named
 
 _SYSTEM_FIELDS = (
@@ -56,8 +56,25 @@ def keep_other_half(kind: Resource, new: Obj, old: Obj, subresource: str | None)
                 _keep(key, new, old)
         if kind.plural == "pods":  # kube-apiserver: old kubelets corrupted them
             _keep("ownerReferences", new["metadata"], old["metadata"])
+    elif subresource == "resize":
+        _keep_but_resources(new, old)
     elif kind.has_status:
         _keep("status", new, old)
+
+
+def _keep_but_resources(new: Obj, old: Obj) -> None:
+    """Keep everything but the resources of containers: the pod is resized in place."""
+    spec: Obj = copied(old["spec"])
+    for part in ("containers", "initContainers"):
+        wanted = {entry.get("name"): entry for entry in (new.get("spec") or {}).get(part) or []}
+        for container in spec.get(part) or []:
+            if container["name"] in wanted and (part == "containers" or container.get("restartPolicy") == "Always"):
+                for key in ("resources", "resizePolicy"):
+                    _keep(key, container, wanted[container["name"]])
+    new["metadata"].clear()
+    new["metadata"].update(copied(old["metadata"]))
+    _keep("status", new, old)
+    new["spec"] = spec
 
 
 def _keep(key: str, new: Obj, old: Obj) -> None:

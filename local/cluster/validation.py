@@ -27,10 +27,10 @@ _ANNOTATIONS_LIMIT = 256 * 1024
 _EVENT_MESSAGE = 1024
 
 
-def check(resource: Resource, obj: Obj, old: Obj | None) -> None:
+def check(resource: Resource, obj: Obj, old: Obj | None, subresource: str | None = None) -> None:
     """Raise 422 Invalid with every broken rule."""
     causes = _metadata(resource, obj)
-    rules = _RULES.get(resource.kind)
+    rules = _resize if subresource == "resize" else _RULES.get(resource.kind)
     if rules is not None:
         causes += rules(obj, old)
     if old is not None:
@@ -140,6 +140,22 @@ def _unchangeable(pod: Obj) -> Obj:
     for key in ("activeDeadlineSeconds", "tolerations"):
         spec.pop(key, None)
     return {key: value for key, value in spec.items() if value not in (None, [], {})}
+
+
+def _resize(obj: Obj, old: Obj | None) -> list[Cause]:
+    if old is None or _without_sizes(obj) == _without_sizes(old):
+        return []
+    return [("spec", "FieldValueForbidden", "Forbidden: only cpu and memory resources are mutable")]
+
+
+def _without_sizes(pod: Obj) -> Obj:
+    spec: Obj = copied(pod["spec"])
+    for container in [*spec["containers"], *(spec.get("initContainers") or [])]:
+        for amounts in (container.get("resources") or {}).values():
+            for name in ("cpu", "memory") if isinstance(amounts, dict) else ():
+                amounts.pop(name, None)
+        container.pop("resizePolicy", None)
+    return spec
 
 
 def _workload(obj: Obj, _old: Obj | None) -> list[Cause]:

@@ -189,7 +189,7 @@ class World:
         if admission.counts_generations(kind) and result.get("spec") != old.get("spec"):
             metadata["generation"] = old["metadata"].get("generation", 1) + 1
         if result != old:
-            validation.check(kind, result, old)
+            validation.check(kind, result, old, subresource)
         about = endpoint or subresource
         self.admit(Operation.UPDATE, resource, obj=result, old=old, subresource=about, dry_run=dry_run)
         return old if result == old else result

@@ -21,7 +21,7 @@ from local.aws.eks.updates import Updates
 from local.aws.pins import expect, replace
 from local.aws.settings import Settings
 
-KUBERNETES_VERSION = "1.33"
+KUBERNETES_VERSION = "1.36"
 _FIELDS = {"endpoint", "certificateAuthorityData", "version", "token", "evictionSeconds"}
 
 

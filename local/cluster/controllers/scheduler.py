@@ -23,8 +23,9 @@ from local.cluster.objects import (
     set_condition,
     uid_of,
 )
-from local.cluster.quantities import pod_requests
+from local.cluster.quantities import held_resources, pod_requests
 from local.cluster.scheduling.affinity import AffinityRules, required_terms
+from local.cluster.scheduling.devices import ClaimRules, FeatureRules, restarts_all
 from local.cluster.scheduling.feasibility import (
     CORDONED,
     PORTS_TAKEN,
@@ -45,7 +46,8 @@ from local.cluster.world import World
 _SOURCE = "default-scheduler"
 _FEW = 100  # nodes of which every one is checked, as in kube-scheduler
 _ENOUGH = 32  # in larger clusters: fitting nodes after which the best so far is taken
-_VOLUME_OBJECTS = ("persistentvolumeclaims", "persistentvolumes", "storageclasses")
+_AWAITED = ("persistentvolumeclaims", "persistentvolumes", "storageclasses", "resourceclaims")
+_Rules = VolumeRules | SpreadRules | AffinityRules | ClaimRules | FeatureRules
 
 
 class _Attempt:
@@ -57,7 +59,14 @@ class _Attempt:
         self._usage = usage
         self._requests, self._ports = pod_requests(pod), host_ports(pod)
         self.volumes = VolumeRules(pod, store) if claim_names(pod) else None
-        rules: list[VolumeRules | SpreadRules | AffinityRules] = [self.volumes] if self.volumes is not None else []
+        rules: list[_Rules] = [self.volumes] if self.volumes is not None else []
+        self.problem = self.volumes.problem if self.volumes is not None else None
+        if pod["spec"].get("resourceClaims"):
+            claims = ClaimRules(pod, store)
+            rules.append(claims)
+            self.problem = self.problem or claims.problem
+        if restarts_all(pod):
+            rules.append(FeatureRules())
         if constraints_of(pod, hard=True):
             rules.append(SpreadRules(pod, store, placed))
         affinity = AffinityRules(pod, store, placed, usage.repelling)
@@ -102,16 +111,18 @@ class Scheduler:
         elif change.resource == "nodes":
             self._usage.observe_node(change)
             self._due.update(self._pending)
-        elif change.resource in _VOLUME_OBJECTS:
+        elif change.resource in _AWAITED:
             self._due.update(self._pending)
 
     def _pod_changed(self, change: Change) -> None:
         if _placement_changed(change):
             self._usage.observe(change)
-            freed = change.type is ChangeType.DELETED or is_finished(change.obj)
+            freed = change.type is ChangeType.DELETED or is_finished(change.obj) or _is_resized(change)
             if node_of(change.obj):
                 self._due.update(self._pending if freed else self._minding)
         waiting = change.type is not ChangeType.DELETED and _is_waiting(change.obj)
+        if waiting and change.key in self._pending and _claims_made(change):
+            self._due[change.key] = None
         if waiting and change.key not in self._pending:
             self._pending[change.key] = None
             self._due[change.key] = None
@@ -134,10 +145,9 @@ class Scheduler:
     def _schedule(self, pod: Obj) -> bool:
         reasons: Counter[str] = Counter()
         attempt = _Attempt(pod, self._world, self._usage)
-        problem = attempt.volumes.problem if attempt.volumes is not None else None
-        best = None if problem else self._best_node(attempt, reasons)
+        best = None if attempt.problem else self._best_node(attempt, reasons)
         if best is None:
-            return self._report(pod, self._message(problem, reasons))
+            return self._report(pod, self._message(attempt.problem, reasons))
         if attempt.volumes is not None:
             for claim in attempt.volumes.unbound:
                 provision(self._world, claim, labels_of(best)[ZONE])
@@ -234,7 +244,25 @@ def _placement_changed(change: Change) -> bool:
         or uid_of(old) != uid_of(new)
         or labels_of(old) != labels_of(new)
         or (old["spec"] is not new["spec"] and old["spec"] != new["spec"])
+        or _is_resized(change)
     )
+
+
+def _is_resized(change: Change) -> bool:
+    """Return whether the write changes the amounts that the pod holds on its node."""
+    old, new = change.old, change.obj
+    if old is None or node_of(new) is None:
+        return False
+    if not held_resources(old) and not held_resources(new) and old["spec"] == new["spec"]:
+        return False
+    return pod_requests(old) != pod_requests(new)
+
+
+def _claims_made(change: Change) -> bool:
+    """Return whether the write names claims that were made of the pod's templates."""
+    if change.old is None or not change.obj["spec"].get("resourceClaims"):
+        return False
+    return bool(change.old["status"].get("resourceClaimStatuses") != change.obj["status"].get("resourceClaimStatuses"))
 
 
 def _minds_others(pod: Obj) -> bool:

@@ -36,7 +36,7 @@ def test_a_cluster_has_the_endpoint_that_the_control_api_set_before_or_after(aws
     for name in (early, late):
         cluster = eks.describe_cluster(name=name)["cluster"]
         assert (cluster["endpoint"], cluster["certificateAuthority"]) == (known["endpoint"], {"data": "Q0E="})
-        assert cluster["version"] == "1.33"
+        assert cluster["version"] == "1.36"
 
 
 def test_a_managed_node_group_has_a_group_tagged_as_eks_does_it(eks, a_cluster, asg, ec2):

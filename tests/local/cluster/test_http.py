@@ -117,10 +117,14 @@ def test_a_stateful_set_is_scaled_by_its_subresource(served):
     assert (status, served.admin.get(f"{path}/db")["spec"]["replicas"]) == (200, 1)
 
 
-def test_a_missing_object_is_a_status_and_a_missing_path_is_plain_text(served):
+def test_a_missing_path_is_a_status_in_a_served_group_and_plain_text_elsewhere(served):
     status, body = served.admin.json("GET", PODS + "/absent")
     assert (status, body["message"]) == (404, 'pods "absent" not found')
     assert body["details"] == {"name": "absent", "kind": "pods"}
+    for path in ("/api/v1/things", "/apis/apps/v9/deployments", "/apis/apps/v9", "/api/v2", f"{PODS}/absent/things"):
+        status, body = served.admin.json("GET", path)
+        assert (status, body["reason"], body["details"]) == (404, "NotFound", {})
+        assert body["message"] == "the server could not find the requested resource"
     for path in ("/apis/nothing/v1/things", "/elsewhere"):
         answer = served.admin.request("GET", path)
         assert (answer.status, answer.data) == (404, b"404 page not found\n")
