@@ -122,11 +122,36 @@ def with_user_data(world, monkeypatch, labels):
 
 def test_a_node_without_the_labels_of_its_user_data_is_reported_with_them(monkeypatch):
     world = with_user_data(Upgraded(), monkeypatch, "team=web,pool=app").start(launchTemplateVersion="2")
-    world.world.labels = lambda member: {"pool": "app"}
+    world.world.labels = losing_team
     world.run()
     assert world.ended() == "NodeCreationFailure"
     assert "joined without the labels team=web: custom user data overwrites --node-labels" in world.why()
+    assert "or start again with --override LabelsMissing" in world.why()
     assert world.record.finished == 0
+
+
+def losing_team(member):
+    """Labels of nodes, of which only those of the first version carry `team`."""
+    return {"pool": "app", **({"team": "web"} if member.version == "1" else {})}
+
+
+def test_with_an_override_the_upgrade_goes_on_without_the_labels(monkeypatch):
+    world = with_user_data(Upgraded(), monkeypatch, "team=web,pool=app").start(launchTemplateVersion="2")
+    world.world.labels = losing_team
+    world.start("second", BEGIN + 3600, override=["LabelsMissing"]).run(2.5)
+    assert (world.ended(), world.ended("second"), world.at_rest()) == ("NodeCreationFailure", "Upgraded", True)
+
+
+def test_a_rollback_waits_for_no_label(monkeypatch):
+    world = with_user_data(Upgraded(), monkeypatch, "team=web").start(launchTemplateVersion="2")
+    world.world.labels = lambda member: {"team": "web"} if member.version == "2" or member.launched < BEGIN else {}
+    world.start("back", at=BEGIN + 300, action="rollback").run(2)
+    assert (world.ended("back"), world.at_rest(versions=("1",))) == ("RolledBack", True)
+
+
+def test_a_label_of_a_script_that_no_old_node_carries_is_not_waited_for(monkeypatch):
+    world = with_user_data(Upgraded(), monkeypatch, "team=web").start(launchTemplateVersion="2").run()
+    assert (world.ended(), world.at_rest()) == ("Upgraded", True)
 
 
 def test_with_the_labels_of_its_user_data_the_gate_opens(monkeypatch):

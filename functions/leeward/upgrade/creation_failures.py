@@ -4,7 +4,7 @@ Decides the NodeCreationFailure. Sources: EKS, "Managed node update behavior" (k
 EC2 and Auto Scaling."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
@@ -14,6 +14,7 @@ from leeward.policy.durations import format_duration
 from leeward.upgrade.gate import JOINS_WITHIN, Gate, Lack
 from leeward.upgrade.members import Age
 from leeward.upgrade.observation import Observation
+from leeward.upgrade.preflight.findings import Code
 from leeward.upgrade.record import EndedLaunch, UpgradeRecord
 from leeward.upgrade.surge.ended_launches import ended_in, is_worn_out
 
@@ -161,7 +162,10 @@ def creation_failures(
             state = instance.state if instance is not None else "terminated"
             failures.append(never_joined(member.instance.id, member.instance.zone, waited, state))
         elif missing.lack is Lack.LABELS:
-            failures.append(labels_missing(member.name, missing.labels))
+            failure = labels_missing(member.name, missing.labels)
+            failures.append(
+                replace(failure, fix=f"{failure.fix}, or start again with --override {Code.LABELS_MISSING}")
+            )
         else:
             failures.append(not_ready(member.name, member.node.conditions if member.node else (), waited))
     return tuple(dict.fromkeys(failures))

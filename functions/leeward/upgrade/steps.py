@@ -23,6 +23,7 @@ from leeward.upgrade.control import Hold, Move
 from leeward.upgrade.cordoning import cordon
 from leeward.upgrade.creation_failures import creation_failures
 from leeward.upgrade.drains import BOOT_PAUSE, drain
+from leeward.upgrade.expected_labels import are_overridden, labelled
 from leeward.upgrade.gate import gate_of
 from leeward.upgrade.lease import read, wait_for_disruption, written
 from leeward.upgrade.observation import described, measured, observe, with_owners_maximum
@@ -33,7 +34,7 @@ from leeward.upgrade.run import Next, Run
 from leeward.upgrade.start import take_lease
 from leeward.upgrade.surge.orders import DESIRED_SIZE
 from leeward.upgrade.surge.sizes import most_extra, parallelism, surge
-from leeward.upgrade.templates import labelled, point_group, prepared
+from leeward.upgrade.templates import point_group, prepared
 from leeward.upgrade.termination_requests import end_never_joined
 from leeward.upgrade.waits import STALLED, again, held, resumed, track_wait
 from leeward.workflow.lease import guarded
@@ -63,7 +64,7 @@ def prepare(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     group = described(record.group, ports.groups)
     made = prepared(ended, group, ports)
     made = with_owners_maximum(made, ports.groups, ports.maxima) if made.in_sizes else measured(made, group, ports)
-    if not record.prepared:
+    if not record.prepared or are_overridden(record):
         made = labelled(made, group, ports.clusters.kubernetes(record.cluster).nodes(), ports.launches)
     if made != record:
         written(made, ports.upgrades)

@@ -49,6 +49,15 @@ OF_UPGRADE_EDGES = (
         tests=("tests/simulation/test_upgrade_ended_launches.py",),
     ),
     Planted(
+        name="an upgrade waits for labels that a script alone names",
+        story="takes what it reads in a script for what nodes get",
+        edits=(edit(f"{UPGRADE}.expected_labels.expected_labels", "if shown.get(key) == value", ""),),
+        tests=(
+            "tests/simulation/test_upgrade_creation_failures.py"
+            "::test_a_label_of_a_script_that_no_old_node_carries_is_not_waited_for",
+        ),
+    ),
+    Planted(
         name="a repeated abort begins an upgrade",
         story="takes the end of an upgrade for a free group, whatever is asked",
         edits=(edit(f"{UPGRADE}.start._has_nothing_left", 'or (action == "abort" and not record.error)', ""),),

@@ -44,6 +44,7 @@ class Code(StrEnum):
     MAX_INSTANCE_LIFETIME = "MaxInstanceLifetime"
     SCHEDULED_ACTIONS = "ScheduledActions"
     NODES_NOT_JOINED = "NodesNotJoined"
+    LABELS_MISSING = "LabelsMissing"
     INSTANCES_LEFT_OUT = "InstancesLeftOut"
     CAPACITY_UNITS = "CapacityUnits"
     # a managed node group, which EKS rolls

@@ -24,6 +24,7 @@ from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.snapshot.gather import gather
 from leeward.termination.replica_surge import surged
 from leeward.time_budget import SearchTime
+from leeward.upgrade.expected_labels import expected_labels
 from leeward.upgrade.managed import target as managed_target
 from leeward.upgrade.observation import described
 from leeward.upgrade.preflight.findings import Code, blocking
@@ -99,6 +100,8 @@ def gather_preflight(record: UpgradeRecord, ports: Ports) -> Preflight:
         policies = replace(policies, policies=(*policies.policies, chosen))
     snapshot = gather(ports, record.cluster, ports.clock.now(), as_if=group, policies=policies)
     inputs = _inputs(record, snapshot, group, chosen, nodegroup, ports)
+    if group.nodegroup is None:
+        inputs = replace(inputs, labels=expected_labels(target, group, snapshot.nodes, ports.launches))
     return Preflight.of(snapshot, group, chosen, target, replace(inputs, selected=policy is not None))
 
 

@@ -55,6 +55,7 @@ def check_group(preflight: Preflight) -> Iterator[Finding]:
     yield from _hooks(preflight, about)
     yield from _concurrent_changes(preflight, about)
     yield from _left_out(preflight, about)
+    yield from _labels(preflight, about)
     missing = [member.instance for member in preflight.old if member.node is None]
     if missing:
         message = (
@@ -81,6 +82,19 @@ def _target_reached(preflight: Preflight, about: str) -> Iterator[Finding]:
         message += f" ({wanted.label})" if wanted else ""
         fix = "name another target: --ami, --launch-template-version or --kubernetes-version"
         yield warning(Code.NOTHING_TO_UPGRADE, about, message, fix)
+
+
+def _labels(preflight: Preflight, about: str) -> Iterator[Finding]:
+    """Report the labels for which the gate does not wait."""
+    labels = preflight.inputs.labels
+    if not (labels.unproven or labels.unclear):
+        return
+    named = ", ".join(f"{key}={value}" for key, value in sorted(labels.unproven.items())[:_MOST_NAMED])
+    message = f"no old node with the same user data shows that new ones get {named}" if named else ""
+    if labels.unclear:
+        message = f"its user data sets labels that cannot be known{f', {named} among them' if named else ''}"
+    fix = "the gate does not wait for them: compare the labels of the first new node, or declare them in a NodeConfig"
+    yield warning(Code.LABELS_MISSING, about, message, fix)
 
 
 def _left_out(preflight: Preflight, about: str) -> Iterator[Finding]:

@@ -24,6 +24,7 @@ from leeward.snapshot.launchable import Launchable
 from leeward.termination.lone_pods import lone_pods
 from leeward.time_budget import SearchTime
 from leeward.upgrade.control import canary_of
+from leeward.upgrade.expected_labels import ExpectedLabels
 from leeward.upgrade.members import Absence, Age, LeftOut, Member, Target, left_out, members
 from leeward.upgrade.surge.sizes import Strategy, max_surge, most_extra, parallelism, rolled_by, surge
 from leeward.upgrade.waves.model import (
@@ -74,6 +75,7 @@ class PreflightInputs:
     absent_images: tuple[str, ...] = ()  # that EC2 does not return
     accounts: frozenset[str] = frozenset()
     alarms: AlarmReading = field(default_factory=AlarmReading)
+    labels: ExpectedLabels = field(default_factory=ExpectedLabels)  # of a self-managed group's new nodes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
