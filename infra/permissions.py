@@ -137,7 +137,7 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
         _READ_CHECKS,
         READS_TO_LAUNCH,
         reads_one(Key.NODE_REPAIR),
-        reads_many(Key.FACTS),
+        reads_many(Key.TERMINATION, Key.FACTS),
         puts(Key.TERMINATION, Key.MAXIMUM),
         changes(Key.TERMINATION, Key.RESERVATIONS),
         _READ_POLICIES,

@@ -51,6 +51,7 @@ def test_when_the_group_ends_the_last_one_another_member_is_asked_again():
     young = system.groups.by_name[GROUP].instances[-1].id
     now = system.clock.now()
     system.claims.claim(a_subject(young), surplus(a_surge("i-0other"), now), now)
+    system.claims.note(young, times={"drained": now})
     system.kubernetes.budget_list = [a_budget(9)]
     assert Walker(system).run(last).ended == "Terminated"
     assert system.groups.terminated == []

@@ -15,7 +15,7 @@ from leeward.model.group import Group, GroupInstance, ScalingActivity
 from leeward.model.instance import Instance
 from leeward.model.lifecycle import PRESENT, STAYING, role_of
 from leeward.model.surge_instance import Offset, SurgeInstance, SurgeOwner
-from leeward.model.termination import Cause, CauseKind, TerminationRecord
+from leeward.model.termination import Cause, CauseKind, Status, TerminationRecord
 from leeward.model.times import parse_instant
 
 LATEST_WORD = timedelta(minutes=15)  # no activity of the group by then: nothing is terminated on a guess
@@ -73,6 +73,13 @@ def ahead(new: str) -> SurgeInstance:
 def only_surplus(record: TerminationRecord) -> bool:
     """Return whether an offset alone requests the termination of this instance."""
     return bool(record.causes) and all(cause.kind is CauseKind.SURPLUS for cause in record.causes)
+
+
+def is_under_way(record: TerminationRecord) -> bool:
+    """Return whether the termination is open and has pods to drain, as far as its record says: not once they have left,
+    nor while a node that was returned to service waits for the next attempt.
+    """
+    return record.status is Status.OPEN and not {"drained", "retry"} & record.times.keys()
 
 
 def is_requested(record: TerminationRecord, surge: SurgeInstance) -> bool:

@@ -32,7 +32,7 @@ from leeward.termination.drain_events import (
 from leeward.termination.drain_pause import is_only_announced, next_heartbeats, pause_drain, sleep_on
 from leeward.termination.drain_plan import DrainPlan, turn_times
 from leeward.termination.endings import after_drain
-from leeward.termination.eviction import plan_now, work
+from leeward.termination.eviction import work
 from leeward.termination.freshness import Need
 from leeward.termination.heartbeats import heartbeats_kept, record_heartbeat
 from leeward.termination.instance_state import InstanceState, find_node_or_uninitialized
@@ -82,7 +82,7 @@ def _drain(run: Run, record: TerminationRecord, ports: Ports) -> Run:
         now=ports.clock.now(),
     )
     back = replace(run, next=Next.REPLACE, why=joined) if joined else None
-    instead = back or evacuated.before_drain(run, situation, ports)
+    instead = back or evacuated.before_drain(run, situation, ports) or _before_turn(run, situation, ports)
     if instead is not None:
         return instead
     started = situation.record.times.get("draining") or ports.clock.now()
@@ -100,6 +100,15 @@ def _drain(run: Run, record: TerminationRecord, ports: Ports) -> Run:
     except (ClusterUnreachableError, ThrottledError) as error:
         why = f"waiting for an answer, nothing is ended meanwhile: {error}"
         return pause_drain(run, situation, started, why, ports.clock, hint=10)
+
+
+def _before_turn(run: Run, situation: InstanceState, ports: Ports) -> Run | None:
+    """Return the step that comes instead of the drain of a surplus, in `surplus_turn.py`; None for any other."""
+    if not only_surplus(situation.record):
+        return None
+    from leeward.termination.surplus_turn import before_drain  # late: most drains are of no surplus
+
+    return before_drain(run, situation, ports)
 
 
 def _kept(run: Run, situation: InstanceState, now: datetime) -> Run | None:
@@ -172,12 +181,6 @@ def _drain_node(run: Run, situation: InstanceState, started: datetime, ports: Po
     if node is None:
         return _without_node(run, situation, started, uninitialized, ports.clock)
     run = replace(run, node=node.name)
-    if only_surplus(record) and not node.tainted and "terminating" not in record.times:
-        blocked = _blocked(plan_now(node, situation, started, kubernetes, ports))
-        if blocked:
-            return replace(
-                run, next=Next.FAILED, why=f"another node offsets the launch, here pods are blocked: {blocked}"[:500]
-            )
     try:
         node = _tainted(node, situation, started, kubernetes, ports)
         awaited = target_deregistration.before_eviction(situation, started, node, ports)
@@ -217,12 +220,6 @@ def _tainted(node: Node, situation: InstanceState, started: datetime, kubernetes
         if not (over or is_abrupt(situation.record, now)):
             raise
         return node
-
-
-def _blocked(plan: DrainPlan) -> str:
-    """Return the obstacles to a drain that is not required: a drain that cannot finish at once does not begin."""
-    held = [f"{going.pod.key}: {going.refusal.sentence}" for going in plan.evict if going.refusal]
-    return "; ".join(held + [f"{refused.pod.key}: {refused.reason}" for refused in plan.refuse])
 
 
 def taint_node(node: Node, record: TerminationRecord, kubernetes: Kubernetes, ports: Ports) -> Node:
