@@ -114,7 +114,7 @@ def _candidates(record: UpgradeRecord, observation: Observation, claims: Claims)
             one.name,
         )
     )
-    return may_leave_now(preflight, record, free[: len(record.unassigned)], terminations)
+    return may_leave_now(preflight, record, free[: len(record.unassigned)])
 
 
 def wait_for_size(run: Run, record: UpgradeRecord, observation: Observation, ports: Ports) -> Run:

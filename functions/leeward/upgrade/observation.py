@@ -28,7 +28,7 @@ from leeward.upgrade.members import Target
 from leeward.upgrade.preflight.model import FOR_SEARCH, Preflight, PreflightInputs
 from leeward.upgrade.record import UpgradeRecord, UpgradeRequest
 from leeward.upgrade.surge.sizes import Strategy, max_surge, parallelism
-from leeward.upgrade.waves.shared_budgets import others_of, terminating_elsewhere
+from leeward.upgrade.waves.shared_budgets import others_of, surplus_requested, terminating_elsewhere
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,8 +76,8 @@ def policy_of(cluster: str, group: Group, clusters: Clusters) -> NodePolicy | No
 
 def observe(record: UpgradeRecord, ports: Ports, inputs: PreflightInputs | None = None) -> Observation:
     """Observe with three lists of the cluster, one DescribeAutoScalingGroups, one DescribeInstances, one read of the
-    table for zonal shifts; with budgets for Upgrade, the cluster's groups, and one read of the table for its run and
-    for each other group of the policy.
+    table for zonal shifts and one for each hundred members; with budgets for Upgrade, the cluster's groups, and one
+    read of the table for its run and for each other group of the policy.
     """
     group = described(record.group, ports.groups)
     policies = ports.clusters.policies(record.cluster)
@@ -97,7 +97,7 @@ def observe(record: UpgradeRecord, ports: Ports, inputs: PreflightInputs | None 
         groups={group.name: group, **others},
         instances=instances,
         hooks={group.name: ports.groups.hooks(group.name)},
-        terminating=terminating_elsewhere(record, others, ports).all,
+        terminating=terminating_elsewhere(record, others, ports).all | surplus_requested(group, ports.claims),
         shifts=Known(ports.catalog.zonal_shifts(record.cluster)),
     )
     given = inputs or PreflightInputs(force=record.request.force, selected=policy is not None)

@@ -7,12 +7,36 @@ UPGRADE = "leeward.upgrade"
 
 OF_UPGRADE_EDGES = (
     Planted(
+        name="surplus drains beside other surplus without a limit",
+        story="leaves the limits of drains to upgrades",
+        edits=(edit("leeward.termination.surplus_turn._wait", "if not awaited:", "if True:"),),
+        tests=("tests/simulation/test_surplus_turns.py",),
+    ),
+    Planted(
+        name="an upgrade drains beside a surplus that waits for its turn",
+        story="counts a node from its taint on",
+        edits=(edit(f"{UPGRADE}.waves.drain_selection.busy_nodes", "name in snapshot.terminating or ", ""),),
+        tests=("tests/unit/upgrade/waves",),
+    ),
+    Planted(
+        name="an upgrade does not see a surplus that was claimed since it looked",
+        story="looks once and then acts",
+        edits=(
+            edit(
+                f"{UPGRADE}.waves.shared_budgets.still_allowed",
+                "surplus = surplus_requested(preflight.group, ports.claims)",
+                "surplus = frozenset()",
+            ),
+        ),
+        tests=("tests/unit/upgrade/waves/test_shared_budgets.py",),
+    ),
+    Planted(
         name="an abort drains all new nodes at once",
         story="exempts what it undoes from the limits of drains",
         edits=(
             edit(
                 f"{UPGRADE}.completion._candidates",
-                "may_leave_now(preflight, record, free[: len(record.unassigned)], terminations)",
+                "may_leave_now(preflight, record, free[: len(record.unassigned)])",
                 "free",
             ),
         ),

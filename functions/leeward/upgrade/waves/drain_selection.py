@@ -195,8 +195,8 @@ def _with_offsets(
 
 
 def busy_nodes(preflight: Preflight, record: UpgradeRecord) -> list[WaveNode]:
-    """Return old nodes that are unavailable until their last pod is gone: tainted or with a termination request,
-    deleted, NotReady, without the Node that a person has deleted.
+    """Return nodes that are unavailable until their last pod is gone: tainted or with a termination request, also of
+    surplus, and old ones that are deleted, NotReady, or without the Node that a person has deleted.
     """
     snapshot = preflight.snapshot
     old = {one.instance.id for one in preflight.old}
@@ -205,7 +205,7 @@ def busy_nodes(preflight: Preflight, record: UpgradeRecord) -> list[WaveNode]:
     busy = _without_a_node(preflight, old | record.under_way.keys())
     for node in snapshot.nodes:
         name = node.instance_id
-        disrupted = name in record.under_way or node.tainted
+        disrupted = name in record.under_way or name in snapshot.terminating or node.tainted
         if name not in ids or not (disrupted or (name in old and (node.deleting or not node.ready))):
             continue
         if any(still_there(pod) for pod in snapshot.pods_on(node.name)):

@@ -1,12 +1,14 @@
-"""Budgets that name the reason Upgrade, shared by the upgrades of a policy's groups and the cluster's run.
+"""Limits of drains that an upgrade shares: budgets that name the reason Upgrade with the other upgrades of its policy's
+groups and the cluster's run, and all of them with surplus that terminations drain in its own group.
 
 Each upgrade records the nodes it is about to drain, then re-reads the other upgrades' records before it requests a
 termination: of two that write at the same moment at least one sees the other. The upgrade that began later takes
 back its entries; the one that began earlier keeps its own and waits until that has been done. So the budget holds at
-every moment, and at least one upgrade always proceeds."""
+every moment, and at least one upgrade always proceeds. A surplus waits for the nodes that the group's upgrade has
+recorded (`termination/surplus_turn.py`), and the upgrade takes back entries beside a surplus claimed meanwhile."""
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from leeward.budgets.disruption_budgets import upgrade_budgets
 from leeward.model.group import Group
@@ -16,7 +18,8 @@ from leeward.policy.selection import policy_for
 from leeward.ports import Ports
 from leeward.ports.autoscaling import Groups
 from leeward.ports.kubernetes import Clusters
-from leeward.ports.records import Disruptions
+from leeward.ports.records import Claims, Disruptions
+from leeward.termination.capacity_ledger import is_under_way, only_surplus
 from leeward.upgrade.capacity_ledger import not_requested
 from leeward.upgrade.lease import is_running, written
 from leeward.upgrade.preflight.model import Preflight
@@ -80,15 +83,27 @@ def _by_disruption(cluster: str, disruptions: Disruptions) -> tuple[str, ...]:
     return disruption.under_way if disruption is not None and disruption.open else ()
 
 
+def surplus_requested(group: Group, claims: Claims) -> frozenset[str]:
+    """Return the members whose open termination an offset alone requests: one read of the table for a hundred members.
+    Each counts from its claim on, so that its turn comes.
+    """
+    records = claims.read_all(member.id for member in group.instances)
+    return frozenset(name for name, one in records.items() if is_under_way(one) and only_surplus(one))
+
+
 def still_allowed(
     record: UpgradeRecord, unrequested: Collection[str], preflight: Preflight, ports: Ports
 ) -> tuple[UpgradeRecord, list[str]]:
     """Return the record and the old instances whose termination to request now, of those recorded as under way without
     a request yet. The others wait for a later turn, or are taken back and the record is written.
     """
-    others = preflight.snapshot.groups.keys() - {record.group}
-    if not unrequested or not others or not upgrade_budgets(preflight.policy):
+    if not unrequested:
+        return record, []
+    others = preflight.snapshot.groups.keys() - {record.group} if upgrade_budgets(preflight.policy) else set[str]()
+    surplus = surplus_requested(preflight.group, ports.claims)
+    if not others and surplus <= preflight.snapshot.terminating:
         return record, list(unrequested)
+    preflight = replace(preflight, snapshot=replace(preflight.snapshot, terminating=surplus))
     going = terminating_elsewhere(record, others, ports)
     if within_limits(record, preflight, going.all):
         return record, list(unrequested)

@@ -4,10 +4,8 @@ and new nodes of an abort.
 Decides from one observation and from the record. A node without evictable pods leaves at once. The others leave within
 the limits that hold for old nodes: maxUnavailable, every budget with reason Upgrade, the budgets of their pods."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from leeward.model.termination import Status, TerminationRecord
-from leeward.termination.capacity_ledger import only_surplus
 from leeward.upgrade.members import Member
 from leeward.upgrade.preflight.model import Preflight, zone_of
 from leeward.upgrade.record import UpgradeRecord
@@ -23,34 +21,14 @@ def pods_to_move(preflight: Preflight, member: Member) -> int:
     return sum(has_to_leave(pod) for pod in preflight.snapshot.pods_on(member.node.name))
 
 
-def may_leave_now(
-    preflight: Preflight,
-    record: UpgradeRecord,
-    candidates: Sequence[Member],
-    terminations: Mapping[str, TerminationRecord],
-) -> list[Member]:
-    """Return the candidates, in their order, whose termination may be requested now. `terminations`: of the group's
-    members; a requested surplus counts until its pods have left, also before its node is tainted.
+def may_leave_now(preflight: Preflight, record: UpgradeRecord, candidates: Sequence[Member]) -> list[Member]:
+    """Return the candidates, in their order, whose termination may be requested now. A requested surplus counts until
+    its pods have left, also before its node is tainted.
     """
     full = {one.name: one for one in candidates if pods_to_move(preflight, one)}
-    busy = busy_nodes(preflight, record)
-    busy += _requested(preflight, terminations, {one.name for one in busy})
     nodes = [_wave_node(preflight, one) for one in full.values()]
-    chosen = set(next_nodes(nodes, busy, preflight.limits, preflight.constraints))
+    chosen = set(next_nodes(nodes, busy_nodes(preflight, record), preflight.limits, preflight.constraints))
     return [one for one in candidates if one.name not in full or one.name in chosen]
-
-
-def _requested(preflight: Preflight, terminations: Mapping[str, TerminationRecord], known: set[str]) -> list[WaveNode]:
-    """Return members with pods whose surplus termination is open and whose node is not tainted yet."""
-    return [
-        _wave_node(preflight, one)
-        for one in preflight.members
-        if one.name not in known
-        and (termination := terminations.get(one.instance.id)) is not None
-        and termination.status is Status.OPEN
-        and only_surplus(termination)
-        and pods_to_move(preflight, one)
-    ]
 
 
 def _wave_node(preflight: Preflight, member: Member) -> WaveNode:

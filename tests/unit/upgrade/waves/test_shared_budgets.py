@@ -8,11 +8,13 @@ import pytest
 from leeward.cluster.facets import Known
 from leeward.model.termination import Cause, CauseKind
 from leeward.policy.document import Budget, DisruptionPolicy, Selector, UpdatePolicy
+from leeward.termination.capacity_ledger import surplus
 from leeward.upgrade.members import Target
 from leeward.upgrade.record import SurgeNode, UpgradeRecord, cause_id
 from leeward.upgrade.surge.sizes import Strategy
 from leeward.upgrade.waves.shared_budgets import OtherTerminations, still_allowed, terminating_elsewhere
 from tests.fakes.builders import a_subject
+from tests.fakes.ledger import a_surge
 from tests.fakes.system import FakeSystem
 from tests.unit.upgrade.builders import NEW, NOON, a_group, a_node, a_pod, a_policy, an_instance, an_upgrade, template
 
@@ -71,6 +73,19 @@ def test_who_began_later_takes_back_what_he_wrote(system):
 def test_who_began_earlier_keeps_it_and_waits(system):
     theirs(system, LATER)
     assert decided(system, ours(system), ONE) == ([], ["i-o1"], {"i-n1": "i-o1"})
+
+
+@pytest.mark.parametrize(("times", "requested"), [({}, []), ({"drained": NOON}, ["i-o1"])])
+def test_what_was_recorded_beside_a_surplus_that_was_claimed_since_is_taken_back(system, times, requested):
+    """maxUnavailable is 1; the surplus has a pod, and is not tainted yet."""
+    record = ours(system)
+    system.claims.claim(a_subject("i-s1"), surplus(a_surge("i-0new"), NOON), NOON)
+    system.claims.note("i-s1", times=times)
+    policy = a_policy(UpdatePolicy(max_unavailable=1))
+    pods = (a_pod("p", "o1"), a_pod("q", "s1"))
+    preflight = an_upgrade(a_node("o1"), a_node("s1"), new=("s1",), policy=policy, pods=pods)
+    done, unrequested = still_allowed(record, ["i-o1"], preflight, system.ports)
+    assert (unrequested, list(done.under_way)) == (requested, requested)
 
 
 def test_a_budget_that_allows_both_delays_neither(system):

@@ -50,6 +50,12 @@ def test_once_its_pods_are_gone_it_delays_no_node():
     assert busy_nodes(rolling(orphans=()), under_way("d1")) == []
 
 
+def test_a_surplus_is_unavailable_from_its_claim_on_while_it_has_pods():
+    preflight = rolling(orphans=())
+    both = replace(preflight, snapshot=replace(preflight.snapshot, terminating=frozenset({"i-o1", "i-n1"})))
+    assert [one.name for one in busy_nodes(both, under_way())] == ["o1"]  # no pod is on n1
+
+
 def test_an_instance_that_ec2_has_ended_is_unavailable_no_longer():
     assert busy_nodes(rolling(states={"i-d1": "shutting-down"}), under_way("d1")) == []
 
