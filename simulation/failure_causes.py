@@ -1,7 +1,8 @@
 """Judgement of the text with which an upgrade fails: what it names has to be what the world shows.
 
 A zone that it names has lacked capacity or addresses: where LaunchInstances does not serve a group, its desired size
-does, unless the group chose the other zones that the text names. An instance or a node that it names has ended, has not joined or is not Ready. A pod that it names may not leave.
+does, unless the group chose the other zones that the text names. An instance or a node that it names has ended,
+has not joined or is not Ready. A pod that it names may not leave.
 """
 
 import re
@@ -33,12 +34,9 @@ def false_causes(ending: Ending, free: dict[str, float], view: WorldView) -> Ite
     eviction.
     """
     text, named = ending.cause, False
-    elsewhere = launched_elsewhere(ending, view)
     for zone, reason in NO_LAUNCH.findall(text):
         named = True
-        if elsewhere:
-            continue
-        if not _was_short(zone, ending.began - SEARCHED, view) and not any(words in reason for words in SIZES):
+        if not _lacked(zone, reason, ending, view):
             yield f"{zone} lacked nothing, and the failure says: {reason.strip()[:120]}"
     for instance in NEW_INSTANCE.findall(text):
         named = True
@@ -86,6 +84,14 @@ def held_for_good(ending: Ending, view: WorldView) -> bool:
         free = {pod for node in nodes for pod in evictable_pods(node, drain, view)}
         return not pods or not pods <= free
     return False
+
+
+def _lacked(zone: str, reason: str, ending: Ending, view: WorldView) -> bool:
+    """Return whether nothing could be launched in the zone: for its capacity, the group's sizes or the group's choice
+    of zones.
+    """
+    of_group = any(words in reason for words in SIZES) or launched_elsewhere(ending, view)
+    return of_group or _was_short(zone, ending.began - SEARCHED, view)
 
 
 def _was_short(zone: str, since: float, view: WorldView) -> bool:

@@ -233,10 +233,7 @@ class NodeRules:
         if comes:
             self._budgets.note_taint(instance_behind(new))
             if well_known.CORDONED_FOR not in annotations_of(old):  # an upgrade's cordon outlives the taint
-                if not _unschedulable(old) or name in self._cordoned:  # or an operator has lifted the taint alone
-                    self._cordoned.add(name)
-                elif name not in self._unknown:
-                    self._theirs.add(name)
+                self._note_cordon(name, old)
         elif goes:
             self._bared.append(instance_behind(new))
             if name in self._cordoned and _unschedulable(new):
@@ -244,10 +241,19 @@ class NodeRules:
             if name in self._theirs and not _unschedulable(new):
                 self._lifted.append((name, instance_behind(new)))
         if not _unschedulable(new):
-            if is_tainted(old) and is_tainted(new) and _unschedulable(old):
-                self._unknown.add(name)
-            self._theirs.discard(name)
-            self._cordoned.discard(name)
+            self._note_uncordoned(name, under_taint=is_tainted(old) and is_tainted(new) and _unschedulable(old))
+
+    def _note_cordon(self, name: str, old: Obj) -> None:
+        if not _unschedulable(old) or name in self._cordoned:  # or an operator has lifted the taint alone
+            self._cordoned.add(name)
+        elif name not in self._unknown:
+            self._theirs.add(name)
+
+    def _note_uncordoned(self, name: str, *, under_taint: bool) -> None:
+        if under_taint:
+            self._unknown.add(name)
+        self._theirs.discard(name)
+        self._cordoned.discard(name)
 
 
 def _held_by_us(instance: str, view: WorldView) -> bool:

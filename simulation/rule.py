@@ -54,7 +54,7 @@ class Rule(StrEnum):
     LIVENESS = "upgrades and runs end well unless the world excuses them, and say the true cause"
     STARTED_AGAIN = "an upgrade that is started again after all troubles ends well"
     LEFTOVER = "a failed upgrade leaves no new node cordoned and no taint without an execution"
-    IDLE = "no node is kept under our taint while its pods may leave and none does"
+    IDLE = "no node is kept under our taint while its pods may leave and none does, nor while it is empty"
     MOVES = "pods are not moved again and again, nor nodes launched without need"
     TARGET = "after an upgrade every member is on the target"
     RESTORED = "sizes and processes are what they were when no upgrade needs them otherwise"

@@ -1,6 +1,7 @@
 """Time that nodes are under our taint, and rule that nothing is kept there without progress and without a reason.
 
-It looks once a minute. A pod that its budgets let go is no reason, nor is an empty node."""
+It looks once a minute. A pod that its budgets let go is no reason. Nor is an empty node, unless a hook holds its
+instance, or EC2 or an operator has asked for it: those have a time of their own."""
 
 from collections.abc import Iterator
 
@@ -9,6 +10,7 @@ from simulation.drain_times import DrainTimes
 from simulation.drained import evictable
 from simulation.facts import group_of, policy_of
 from simulation.node_instances import instance_behind
+from simulation.pace_rules import holds_pods
 from simulation.unasked_nodes import Unasked
 from simulation.view import WorldView
 
@@ -64,8 +66,15 @@ class TaintTimes:
         may_go = evictable(instance, self._times.with_flags(instance, policy.drain, view), view)
         free.update({pod: self.free.get(pod, view.now) for pod in may_go})
         longest = min((free[pod] for pod in may_go), default=view.now)
-        begun = self._times.begun(instance, view)
-        waits = max(longest, since, begun or view.now)
-        if may_go and view.now - waits > IDLE and not view.troubled(TROUBLES):
-            self._moved[name] = pods, float("inf")  # reported once
-            yield f"{name} ({instance}) keeps {', '.join(sorted(may_go))} for {view.now - waits:.0f} s"
+        waits = max(longest if may_go else since, since, self._times.begun(instance, view) or view.now)
+        if view.now - waits <= IDLE or view.troubled(TROUBLES) or not (may_go or self._is_empty(node, view)):
+            return
+        self._moved[name] = pods, float("inf")  # reported once
+        kept = f"keeps {', '.join(sorted(may_go))}" if may_go else "is empty and keeps our taint"
+        yield f"{name} ({instance}) {kept} for {view.now - waits:.0f} s"
+
+    def _is_empty(self, node: Obj, view: WorldView) -> bool:
+        """Return whether nothing is left to wait for: no pod, no hook, no announcement of EC2."""
+        instance = instance_behind(node)
+        held = any(waiting == instance for _, _, waiting in view.waiting)
+        return not (held or holds_pods(node, view) or self._times.asked.of(instance))

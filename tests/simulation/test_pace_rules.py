@@ -144,3 +144,24 @@ def test_a_node_whose_pods_a_budget_holds_is_not_idle():
     for _ in range(60):
         world.clock.advance(seconds=61)
         assert Rule.IDLE not in {one.rule for one in checker.after_event(world)}
+
+
+def test_an_empty_node_that_stays_under_our_taint_is_found_unless_a_hook_holds_it():
+    def idle(*waiting):
+        world = a_world()
+        world.waiting = list(waiting)
+        world.cluster.delete("pods", f"pod-of-{NODE}", "default")
+        world.work()
+        checker = Checker()
+        checker.after_event(world)
+        world.taint()
+        found = []
+        for _ in range(60):
+            world.clock.advance(seconds=61)
+            world.cluster.step(world.now)
+            found += [one.text for one in checker.after_event(world) if one.rule is Rule.IDLE]
+        return found
+
+    (text,) = idle()
+    assert text.startswith(f"{NODE} ({INSTANCE}) is empty and keeps our taint for 24")
+    assert idle((GROUP, "their-hook", INSTANCE)) == []

@@ -91,4 +91,34 @@ OF_ENDINGS = (
         edits=(edit(f"{TERMINATION}.eviction.work", "step.reason_not_to_begin()", '""'),),
         tests=("tests/simulation/test_late_pods.py",),
     ),
+    Planted(
+        name="a launch that a rollback has made old serves its zone",
+        story="counts launches by their place, whatever they run",
+        edits=(
+            edit(
+                "leeward.upgrade.surge.launches._outdated",
+                "{one.instance.id for one in preflight.old} & record.ahead.keys()",
+                "set()",
+            ),
+        ),
+        tests=("tests/unit/upgrade/surge/test_launches.py",),
+    ),
+    Planted(
+        name="the desired size is raised once, wherever the group launches",
+        story="trusts the group to choose the zones of the old nodes",
+        edits=(edit("leeward.upgrade.surge.orders._missing", "int(bool(bereft) and", "int(False and"),),
+        tests=("tests/simulation/test_upgrade_creation_failures.py",),
+    ),
+    Planted(
+        name="a pod's own opt-out is read and not asked",
+        story="leaves opt-outs to the warnings before an upgrade",
+        edits=(
+            edit(
+                "leeward.disruption.do_not_disrupt.why_pod_stays",
+                "for one in pod_opt_outs(pod, now):",
+                "for one in ():",
+            ),
+        ),
+        tests=("tests/simulation/test_disruption_run.py",),
+    ),
 )
