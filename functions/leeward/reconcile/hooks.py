@@ -14,7 +14,7 @@ from leeward.model.instance import ALIVE, Instance
 from leeward.model.lifecycle import IN_WORK, is_held, role_of
 from leeward.model.reboot import Reboot, RebootBy
 from leeward.model.termination import Cause, CauseKind, Outcome, TerminationRecord, execution_name
-from leeward.policy.selection import is_ours
+from leeward.policy.selection import is_ours, is_put_by_sync
 from leeward.ports import Ports
 from leeward.ports.autoscaling import Groups
 from leeward.ports.clock import Clock
@@ -39,7 +39,7 @@ def settle_hooks(state: ClusterState, ports: Ports, result: ReconcileResult) -> 
             _keep_waiting(state, group, [records[one.id] for one in members if one.id in records], ports, result)
     ending = {
         group.name: [one for one in members if one.id not in records]
-        for group, members in members_in(is_held, state.selected)
+        for group, members in members_in(is_held, state.groups.values())
     }
     with result.isolate(f"{state.cluster}: orphaned hooks"):
         _settle_endings(ending, state, ports, result)
@@ -54,12 +54,16 @@ def members_in(state: Callable[[str], bool], groups: Iterable[Group]) -> Iterato
 
 
 def our_hooks(transition: str, state: ClusterState, group: Group, ports: Ports) -> list[LifecycleHook]:
-    """Return the hooks of the group for a transition that are Leeward's."""
+    """Return the hooks of the group for a transition that are Leeward's. On a group that no policy selects any more it
+    is the one that this deployment put there: no other controller ever answers it, and fn sync leaves it for as long as
+    the group ends an instance.
+    """
     policy = state.policy_of(group)
     return [
         hook
         for hook in _hooks(group, ports.clock, ports.groups)
-        if hook.transition == transition and is_ours(hook, policy, ports.queue_arns)
+        if hook.transition == transition
+        and (is_ours(hook, policy, ports.queue_arns) or (is_put_by_sync(hook) and hook.metadata == ports.hook_mark))
     ]
 
 
@@ -106,7 +110,7 @@ def _settle_endings(
         return
     records = read_records(names, ports.clock, ports.claims, result)
     instances = retry(lambda: ports.instances.describe(names), ports.clock)
-    for group in state.selected:
+    for group in state.groups.values():
         orphans = [one for one in ending.get(group.name, ()) if one.id not in records.unreadable]
         orphans = [one for one in orphans if not is_open(records.read.get(one.id))]
         if orphans:

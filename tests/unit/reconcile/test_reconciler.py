@@ -165,11 +165,24 @@ def test_a_foreign_hook_is_never_touched():
     assert system.groups.heartbeats == []
 
 
-def test_a_group_that_no_policy_selects_is_never_looked_at():
-    system = a_system(hooks=[our_hook()], policy=a_policy("other", "batch-*"))
+@pytest.mark.parametrize("metadata", ["", "managed-by: leeward elsewhere"])
+def test_on_a_group_that_no_policy_selects_a_hook_of_others_is_never_touched(metadata):
+    hook = replace(our_hook(), metadata=metadata)
+    system = a_system(hooks=[hook], policy=a_policy("other", "batch-*"))
     system.groups.begin_terminating(GROUP, NODE)
     found = reconcile_once(system.ports)
-    assert (found.claimed, found.answered) == ([], [])
+    assert (found.claimed, found.answered, system.groups.answered) == ([], [], [])
+
+
+def test_on_a_group_that_no_policy_selects_any_more_our_hook_is_answered_unless_its_record_is_open():
+    """Fn sync keeps the hook for as long as the group ends an instance."""
+    system = a_system(hooks=[our_hook()], policy=a_policy("other", "batch-*"))
+    system.groups.begin_terminating(GROUP, NODE)
+    assert (reconcile_once(system.ports).answered, system.claims.records) == ([NODE], {})
+    draining = a_system(hooks=[our_hook()], policy=a_policy("other", "batch-*"))
+    draining.groups.begin_terminating(GROUP, NODE)
+    claim(draining, CauseKind.ASG_TERMINATE)
+    assert reconcile_once(draining.ports).answered == []
 
 
 def test_a_launch_hook_is_answered_when_the_node_is_ready_and_kept_waiting_before():
