@@ -4,7 +4,7 @@ Decides what is read and how the node is printed; `leeward.node_template` builds
 
 import argparse
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from leeward.cli.context import ClusterContext, context_of
@@ -71,7 +71,8 @@ def inputs_of(context: ClusterContext, name: str, *, zone: str | None, instance_
     _check("instance type", instance_type, looked.choices.types)
     variables = {**(context.facts().cni or {}), **(policy.cni if policy else {})}
     sources = sources_of(looked, ports.launches, variables, zone=zone, instance_type=instance_type)
-    return TemplateInputs(sources=sources, policy=template)
+    zone_ids = {subnet.zone: subnet.zone_id for subnet in ports.network.subnets(group.subnets).values()}
+    return TemplateInputs(sources=replace(sources, zone_ids=zone_ids), policy=template)
 
 
 def _check(what: str, asked: str | None, allowed: tuple[str, ...]) -> None:

@@ -32,6 +32,7 @@ POD_DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 MIRROR_POD = "kubernetes.io/config.mirror"
 
 ZONE_LABEL = "topology.kubernetes.io/zone"
+ZONE_ID_LABEL = "topology.k8s.aws/zone-id"  # put on nodes by the AWS cloud provider since Kubernetes 1.30
 INSTANCE_TYPE_LABEL = "node.kubernetes.io/instance-type"
 
 CLUSTER_TAG_PREFIX = "kubernetes.io/cluster/"  # + cluster name; value owned or shared

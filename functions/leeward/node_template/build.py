@@ -29,7 +29,7 @@ TAGS_WIN, API_WINS = "asg-tags", "eks-api"
 class Sources:
     """Known data of a group. `launch` None: its template could not be read; `nodegroup` None: self-managed, or
     DescribeNodegroup failed; `image`: of the group's own template, None where it is not needed or not known; `types`:
-    instance types by name; `networking`: the VPC CNI's settings.
+    instance types by name; `networking`: the VPC CNI's settings; `zone_ids`: by zone, of the group's subnets.
     """
 
     group: Group
@@ -39,6 +39,7 @@ class Sources:
     image: Image | None = None
     types: Mapping[str, InstanceType] = field(default_factory=dict)
     networking: Networking = NO_CNI_SETTINGS
+    zone_ids: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,6 +235,7 @@ def _labels(
         instance_type=chosen.types[0] if known else "",
         architecture=architecture or "",
         system="windows" if kubelet.family is Family.WINDOWS else "linux",
+        zone_id=sources.zone_ids.get(chosen.zones[0], "") if chosen.zones else "",
     )
     managed = labels.of_managed_group(sources.group, launch, chosen.capacity)
     of_nodegroup = labels.of_nodegroup(nodegroup) if nodegroup else {}

@@ -29,7 +29,9 @@ _REGION = re.compile(r"[a-z]{2,}(?:-[a-z]+)+-\d+")  # us-east-1a, us-west-2-lax-
 _NO_NAME = re.compile(r"[^a-z0-9]+")
 
 
-def generic(*, name: str, zone: str, instance_type: str, architecture: str, system: str) -> dict[str, str]:
+def generic(
+    *, name: str, zone: str, instance_type: str, architecture: str, system: str, zone_id: str = ""
+) -> dict[str, str]:
     """Return the labels that cloud provider and kubelet put on every node, in both spellings, without unknown ones."""
     region = _REGION.match(zone)
     found = {
@@ -38,6 +40,7 @@ def generic(*, name: str, zone: str, instance_type: str, architecture: str, syst
         OS: system,
         well_known.INSTANCE_TYPE_LABEL: instance_type,
         well_known.ZONE_LABEL: zone,
+        well_known.ZONE_ID_LABEL: zone_id,
         REGION: region[0] if region else "",
         EBS_ZONE: zone,
     }

@@ -1,7 +1,7 @@
 """Restrictions on where a node lands: the group's subnets, a pod's node selector and affinity, the zone of its volume.
 
-Decides whether a subnet is allowed. Only labels that follow from the subnet count (its id, its zone); every other label
-belongs to the node template and is assumed to match. Source: Cast AI, "Available subnets detection"."""
+Decides whether a subnet is allowed. Only labels that follow from the subnet count (its id, its zone, the zone's id);
+every other label belongs to the template and is assumed to match. Source: Cast AI, "Available subnets detection"."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,6 +31,10 @@ class Expression:
         and never hold for names.
         """
         value = subnet.id if self.key in SUBNET_KEYS else subnet.zone
+        if self.key == well_known.ZONE_ID_LABEL:
+            if not subnet.zone_id:  # a snapshot that was cut down: not known, so it restricts nothing
+                return True
+            value = subnet.zone_id
         match self.operator:
             case "In":
                 return value in self.values
@@ -142,4 +146,4 @@ def _of_terms(source: str, raw: Sequence[Mapping[str, Any]]) -> tuple[Restrictio
     return (Restriction(source=source, terms=terms),) if raw and all(terms) else ()
 
 
-_KEYS = frozenset((*SUBNET_KEYS, *ZONE_KEYS))
+_KEYS = frozenset((*SUBNET_KEYS, *ZONE_KEYS, well_known.ZONE_ID_LABEL))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from leeward.model.quantity import Amounts
-from leeward.model.well_known import ZONE_LABEL
+from leeward.model.well_known import ZONE_ID_LABEL, ZONE_LABEL
 from leeward.scheduling.capacity import UNLIMITED, Capacity
 from leeward.scheduling.deferred_counts import Deferred, DeferredPods
 from leeward.scheduling.fleet import Fleet
@@ -217,7 +217,7 @@ class Kinds:
             nodes=needs.nodes if one.honours_affinity else None,
             tolerations=needs.tolerations if one.honours_taints else None,
         )
-        launchable = self._fleet.imagined and one.key == ZONE_LABEL
+        launchable = self._fleet.imagined and one.key in (ZONE_LABEL, ZONE_ID_LABEL)
         admission = Admission(tolerations=needs.tolerations, nodes=needs.nodes) if launchable else None
         tally = self._tallies.get((one.group, one.key, scope, admission))
         if tally is None:

@@ -18,7 +18,9 @@ from leeward.node_template.choices import Choices
 from leeward.scheduling.nodes import EBS_ZONE_LABEL, HOSTNAME_LABEL, NodeSpec, NodeTemplate, Offering
 
 _BETA_ZONE = "failure-domain.beta.kubernetes.io/zone"
-_OFFERING_LABELS = frozenset({well_known.ZONE_LABEL, EBS_ZONE_LABEL, HOSTNAME_LABEL, _BETA_ZONE})  # set per offering
+_OFFERING_LABELS = frozenset(
+    {well_known.ZONE_LABEL, well_known.ZONE_ID_LABEL, EBS_ZONE_LABEL, HOSTNAME_LABEL, _BETA_ZONE}
+)  # set per offering
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +73,7 @@ def launchable(
     least the group's own. Raises ValueError if types and nodes differ in number.
     """
     nodes = dict(zip(choices.types, expected, strict=True))
+    subnets = tuple(subnets)
     by_zone = _by_zone(group, subnets)
     zones = tuple(zone for zone in choices.zones or tuple(by_zone) if zone in by_zone)
     expensive = {
@@ -84,7 +87,15 @@ def launchable(
         subnets=by_zone,
         capacity=choices.capacity,
         expected=nodes,
-        template=_template(group.name, tuple(nodes.values()), zones, by_zone, expensive, left),
+        template=NodeTemplate(
+            name=group.name,
+            node=smallest(group.name, tuple(nodes.values())),
+            offerings=tuple(
+                Offering(zone=zone, price=expensive.get(zone, 0.0), labels=_zone_labels(zone, by_zone[zone], subnets))
+                for zone in zones
+            ),
+            max_nodes=left,
+        ),
         prices=expensive,
         left=left,
         launches=launches or {},
@@ -125,24 +136,6 @@ def _by_zone(group: Group, subnets: Iterable[Subnet]) -> dict[str, tuple[str, ..
     return {zone: tuple(ids) for zone, ids in by_zone.items()}
 
 
-def _template(
-    name: str,
-    nodes: Sequence[ExpectedNode],
-    zones: Sequence[str],
-    subnets: Mapping[str, Sequence[str]],
-    prices: Mapping[str, float],
-    left: int,
-) -> NodeTemplate:
-    return NodeTemplate(
-        name=name,
-        node=smallest(name, nodes),
-        offerings=tuple(
-            Offering(zone=zone, price=prices.get(zone, 0.0), labels=_zone_labels(zone, subnets[zone])) for zone in zones
-        ),
-        max_nodes=left,
-    )
-
-
 def smallest(name: str, nodes: Sequence[ExpectedNode]) -> NodeSpec:
     """Return a node such that a pod that fits it fits each of `nodes`.
 
@@ -162,8 +155,12 @@ def smallest(name: str, nodes: Sequence[ExpectedNode]) -> NodeSpec:
     return NodeSpec(name=name, labels=labels, allocatable=allocatable, taints=tuple(taints))
 
 
-def _zone_labels(zone: str, subnets: Sequence[str]) -> dict[str, str]:
-    """Return the labels that every node of the zone has; the subnet's only where the zone has a single subnet."""
-    if len(subnets) != 1:
-        return {_BETA_ZONE: zone}
-    return {_BETA_ZONE: zone, well_known.SUBNET_LABEL: subnets[0], well_known.CAST_SUBNET_LABEL: subnets[0]}
+def _zone_labels(zone: str, ids: Sequence[str], subnets: Iterable[Subnet]) -> dict[str, str]:
+    """Return the labels that every node of the zone has. `ids`: of the group's subnets there; the subnet's label only
+    where it is a single one.
+    """
+    zone_id = next((subnet.zone_id for subnet in subnets if subnet.zone == zone and subnet.zone_id), "")
+    labels = {_BETA_ZONE: zone, **({well_known.ZONE_ID_LABEL: zone_id} if zone_id else {})}
+    if len(ids) != 1:
+        return labels
+    return {**labels, well_known.SUBNET_LABEL: ids[0], well_known.CAST_SUBNET_LABEL: ids[0]}

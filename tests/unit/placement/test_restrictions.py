@@ -7,7 +7,8 @@ from leeward.model.pod import Pod
 from leeward.placement.restrictions import by_claim, of_claimed, of_pod, of_volume, only_subnets, only_zones
 from tests.unit.placement.builders import a_subnet
 
-A, B = a_subnet("subnet-a", zone="us-east-1a"), a_subnet("subnet-b", zone="us-east-1b")
+A = a_subnet("subnet-a", zone="us-east-1a", zone_id="use1-az4")
+B = a_subnet("subnet-b", zone="us-east-1b", zone_id="use1-az6")
 
 
 def allowed(restrictions):
@@ -33,6 +34,14 @@ def test_a_node_selector_on_the_subnet_label_is_honoured(key):
 @pytest.mark.parametrize("key", ["topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone"])
 def test_a_node_selector_on_the_zone_is_honoured(key):
     assert allowed(of_pod("shop/db-0", {"nodeSelector": {key: "us-east-1a"}})) == ["subnet-a"]
+
+
+def test_the_id_of_a_zone_restricts_as_its_name_does():
+    key = "topology.k8s.aws/zone-id"
+    assert allowed(of_pod("shop/db-0", {"nodeSelector": {key: "use1-az6"}})) == ["subnet-b"]
+    assert allowed(of_pod("shop/db-0", affinity([preference(key, "NotIn", "use1-az6")]))) == ["subnet-a"]
+    unknown = a_subnet("subnet-c", zone="us-east-1c")
+    assert of_pod("shop/db-0", {"nodeSelector": {key: "use1-az6"}})[0].allows(unknown), "its id is not known"
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,8 @@
 """PodTopologySpread while nodes drain: a Node object counts as a domain until it is deleted, zones that can be launched
 into count with 0 pods."""
 
+from dataclasses import replace
+
 from leeward.scheduling.packing import attempt, pack
 from leeward.scheduling.pods import PodReader
 from tests.unit.scheduling.raw import HOST, ZONE, a_line, a_node, a_pod, a_template, a_world, on_nodes, spread
@@ -83,6 +85,16 @@ def test_a_zone_that_can_be_launched_into_is_a_domain_without_pods():
         placed(a_world(nodes, [*pods, a_pod("p2", node="a2", **spread())], launchable=[a_template(zones="abc")]), "a2")
         is None
     )
+
+
+def test_a_zone_is_a_domain_by_its_id_too():
+    key = "topology.k8s.aws/zone-id"
+    nodes = [a_node(f"{zone}{n}", zone=zone, labels={key: zone}) for zone, n in (("a", 1), ("b", 1), ("a", 2))]
+    pods = [a_pod(f"p-{node}", node=node, **spread(key)) for node in ("a1", "b1", "a2")]
+    template = a_template(zones="abc")
+    by_id = replace(template, offerings=tuple(replace(one, labels={key: one.zone}) for one in template.offerings))
+    assert placed(a_world(nodes, pods), "a2") is not None
+    assert placed(a_world(nodes, pods, launchable=[by_id]), "a2") is None
 
 
 def test_a_zone_that_pods_may_not_be_launched_into_is_no_domain():
