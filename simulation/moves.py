@@ -58,9 +58,9 @@ class Moves:
     def check(self, view: WorldView) -> Iterator[str]:
         """Count the new evictions; yields nothing, because a single move breaks no rule."""
         self._now = view.now
-        for request in (*self._new("ordered", view.ordered), *self._new("endings", view.endings)):
-            if request.action in UNDO:
-                self._undone[request.group] = view.now
+        ordered = [(request.action, request.group) for request in self._new("ordered", view.ordered)]
+        ended = [(ending.action, ending.group) for ending in self._new("endings", view.endings)]
+        self._undone |= {group: view.now for action, group in (*ordered, *ended) if action in UNDO}
         for eviction in self._new("evictions", view.evictions):
             pod, node = eviction.pod, self._unasked.under.get(eviction.pod.node)
             calm = node is not None and not self._is_asked(node, eviction.instance, view)
