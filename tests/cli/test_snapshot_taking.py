@@ -147,7 +147,8 @@ def test_no_secret_travels_and_the_cnis_settings_stay(snapshot):
     assert "managedFields" not in text
     assert variables(folder)["aws-node"] == [{"name": "WARM_IP_TARGET", "value": "3"}]
     pods = {one["metadata"]["name"]: one for one in read_elements(folder, FILES["pods"])}
-    assert pods["p1"]["spec"]["containers"] == [{"resources": {"requests": {"cpu": "500m", "memory": "1Gi"}}}]
+    requests = {"cpu": "500m", "memory": "1Gi"}
+    assert pods["p1"]["spec"]["containers"] == [{"name": "c", "resources": {"requests": requests}}]
     assert pods["p3"]["metadata"]["annotations"] == {"karpenter.sh/do-not-disrupt": "true"}
 
 

@@ -44,7 +44,7 @@ def a_system(paused="all"):
         unschedulable=True,
         finalizers=("other.dev/backup", well_known.FINALIZER),
         labels={well_known.SUBNET_LABEL: "subnet-a", "team": "web"},
-        annotations={**THEIRS, well_known.EXPIRED: "true"},
+        annotations={**THEIRS, well_known.EXPIRED: "true", well_known.CORDONED_BY_DRAIN: "true"},
     )
     return FakeSystem(
         instances=[an_instance(I), an_instance("i-0def")],
@@ -83,6 +83,7 @@ def test_everything_of_ours_comes_off_and_is_named(uninstall, system):
                 "taint leeward.dev/disrupted",
                 "cordon",
                 "label leeward.dev/subnet-id",
+                "annotation leeward.dev/cordoned-by-drain",
                 "annotation leeward.dev/expired",
             ],
         }

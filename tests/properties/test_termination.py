@@ -13,6 +13,7 @@ from leeward.model.pod import Pod, PodDisruptionBudget
 from leeward.model.termination import Cause, CauseKind, Outcome, Status
 from leeward.policy.document import DrainPolicy
 from leeward.termination.capacity_ledger import surplus
+from leeward.termination.decisions import is_broken
 from tests.fakes.builders import GROUP, a_group, a_node, a_policy, a_subject, an_instance, our_hook, policies
 from tests.fakes.clock import START
 from tests.fakes.ledger import a_surge
@@ -133,6 +134,10 @@ def test_whatever_breaks_a_termination_keeps_its_promises(data):
             assert (record.status, record.outcome) == (Status.CLOSED, Outcome.TERMINATED)
             assert node is None, "the Node object is gone"
             assert not [hook for _, hook, _ in system.groups.waiting if hook != "other-team"], "our hooks are answered"
+        case "PodEvictionFailure" if is_broken(record):
+            assert node is None or node.tainted, "a broken node takes no pods"
+            assert record.status is Status.OPEN
+            assert not system.groups.terminated
         case "PodEvictionFailure":
             assert node is None or not (node.tainted or node.unschedulable), "the node is back in service"
             assert record.status is Status.CLOSED or record.times["retry"] > system.clock.now()

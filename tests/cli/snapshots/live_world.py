@@ -6,6 +6,7 @@ from pathlib import Path
 
 from leeward.model.attachment import VolumeAttachment
 from leeward.model.group import Group, LifecycleHook
+from leeward.model.image import Image
 from leeward.model.impairment import Impairment
 from leeward.model.instance import Instance
 from leeward.model.instance_type import InstanceType
@@ -220,6 +221,7 @@ class LiveWorld:
         system.nodegroups.known = {("blue", "workers"): Nodegroup.from_json(holds["nodegroups"][0]["nodegroup"])}
         types = [InstanceType.from_json(one) for one in holds["instance-types"]]
         launches = VersionedLaunches(holds["launch-template-versions"], types)
+        launches.images = {image.id: image for image in map(Image.from_json, holds["images"])}
         system.launches = launches
         system.ports = replace(system.ports, launches=launches)
         system.network.by_id = {one.id: one for one in map(Subnet.from_json, holds["subnets"])}

@@ -26,7 +26,7 @@ def test_where_everything_is_in_order_nothing_else_is_said(patient):
     assert healthy(findings)
     assert all(found.fix is None and found.found for found in findings)
     assert {found.check for found in findings} == set(Check) - {
-        *(Check.UPGRADE, Check.MEMBER_ROLE, Check.ALARM_TOPIC, Check.SENDER_TOPIC)  # of what this deployment has not
+        *(Check.UPGRADE, Check.MEMBER_ROLE, Check.ALARM_TOPIC, Check.SENDER_TOPIC, Check.CAPACITY_UNITS)  # of what this deployment has not
     }
 
 
