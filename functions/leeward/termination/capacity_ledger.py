@@ -82,6 +82,11 @@ def is_under_way(record: TerminationRecord) -> bool:
     return record.status is Status.OPEN and not {"drained", "retry"} & record.times.keys()
 
 
+def waits_for_turn(record: TerminationRecord) -> bool:
+    """Return whether the drain of a surplus has not begun: nodes in front of it use the limits of drains."""
+    return is_under_way(record) and only_surplus(record) and "draining" not in record.times
+
+
 def is_requested(record: TerminationRecord, surge: SurgeInstance) -> bool:
     """Return whether the offset has been requested of this termination, in whatever period."""
     return any(cause.surge == surge for cause in record.all_causes)

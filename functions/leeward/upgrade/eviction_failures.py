@@ -13,6 +13,7 @@ from leeward.model.pod import Pod
 from leeward.model.termination import Status, TerminationRecord
 from leeward.policy.durations import format_duration
 from leeward.ports.records import Claims
+from leeward.termination.capacity_ledger import waits_for_turn
 from leeward.upgrade.observation import Observation
 from leeward.upgrade.preflight.model import Preflight
 from leeward.upgrade.preflight.pod_checks import tolerates_drain_taints
@@ -150,7 +151,9 @@ def _blocked(
     causes = [*_objects(node, observation), *(termination.blocked_by if termination is not None else ())]
     if instance in record.under_way and termination is None and observation.preflight.snapshot.terminating:
         others = ", ".join(sorted(observation.preflight.snapshot.terminating)[:MOST_NAMED])
-        causes.append(f"the policy's budgets for Upgrade are held by {others}: wait for these or raise the budget")
+        causes.append(f"maxUnavailable or the budgets for Upgrade are used by {others}: wait for these or raise them")
+    if termination is not None and waits_for_turn(termination):
+        causes.append("it drains within maxUnavailable and the budgets for Upgrade, after other nodes of the policy")
     blocked_by = "; ".join(dict.fromkeys(causes)) or _unknown_cause(name, termination)
     return f"{name} does not leave ({_terminated_by(instance, termination, record)}): {blocked_by}"
 

@@ -5,8 +5,15 @@ from dataclasses import replace
 import pytest
 
 from leeward.model.pod import Toleration
-from leeward.upgrade.eviction_failures import MAX_FAILURES, EvictionCause, eviction_failures
+from leeward.policy.document import ClusterSettings
+from leeward.termination.capacity_ledger import surplus
+from leeward.upgrade.eviction_failures import MAX_FAILURES, EvictionCause, describe_blocked, eviction_failures
+from leeward.upgrade.observation import Observation
+from tests.fakes.builders import a_subject
+from tests.fakes.ledger import a_surge
+from tests.fakes.system import FakeSystem
 from tests.unit.upgrade.builders import NOON, a_node, a_pdb, a_pod, an_upgrade
+from tests.unit.upgrade.waves.test_early_starts import a_record
 
 NEVER, FREE = a_pdb("web", allowed=0), a_pdb("web", allowed=1)
 OTHER = a_pdb("other", allowed=1)
@@ -41,3 +48,14 @@ def test_only_nodes_that_failed_are_reported_and_no_more_than_a_few_pods():
     pods = tuple(a_pod(f"p{number}", "o1") for number in range(2 * MAX_FAILURES))
     assert causes(*pods, budgets=(NEVER,), failed=()) == ()
     assert len(causes(*pods, budgets=(NEVER,))) == MAX_FAILURES
+
+
+def test_a_surplus_that_waits_for_its_turn_is_said():
+    system = FakeSystem()
+    system.claims.claim(a_subject("i-o1"), surplus(a_surge("i-0new"), NOON), NOON)
+    preflight = an_upgrade(a_node("o1"), pods=(a_pod("p", "o1"),))
+    observation = Observation(preflight=preflight, instances={}, settings=ClusterSettings(name="blue"))
+    waits = "it drains within maxUnavailable and the budgets for Upgrade, after other nodes of the policy"
+    assert waits in describe_blocked(["i-o1"], a_record(), observation, system.claims)
+    system.claims.note_attempt("i-o1", 1, times={"draining": NOON})
+    assert waits not in describe_blocked(["i-o1"], a_record(), observation, system.claims)
