@@ -7,17 +7,18 @@ from dataclasses import replace
 import pytest
 
 from leeward.model.zonal_shift import ShiftKind
-from leeward.policy.document import OnShift
+from leeward.policy.document import OnShift, Rebalance
 from simulation.aws.recovery import Shifted, zone_id_of
 from simulation.convergence import is_tainted
 from simulation.fault_rates import Faults
 from simulation.pace_rules import holds_pods
 from simulation.world import World
 from tests.simulation.fleet_stand_in import Fleet, GroupPlan, budget, deployment
-from tests.simulation.upgrade_stand_in import updating
+from tests.simulation.upgrade_stand_in import Upgraded, a_fleet, updating
 
 ZONE, GROUP, SIZE = "us-east-1a", "app", 9
 BEGINS, POPULATED, ENDS = 300.0, 600.0, 900.0
+WARNED = 2400.0  # a younger node is not replaced for a recommendation
 
 
 def shifted(most, pods):
@@ -64,3 +65,39 @@ def test_the_nodes_launched_ahead_drain_within_maxunavailable(limit):
 
 def test_nodes_launched_ahead_without_pods_leave_at_once():
     assert shifted(1, pods=0) == (3, 0)
+
+
+@pytest.mark.parametrize("upgrades", [False, True])
+def test_offsets_that_are_passed_on_drain_one_after_the_other_also_beside_an_upgrade(upgrades):
+    """EC2 takes three spot nodes whose replacements serve already, and the group replaces them as well."""
+    workloads = (deployment("web", 27), budget("web", 9))
+    fleet = a_fleet(SIZE, maximum=2 * SIZE, spot=True, workloads=workloads, max_unavailable=1)
+    chain = tuple(
+        replace(one, interruption=replace(one.interruption, rebalance=Rebalance.REPLACE))
+        for one in fleet.policies.policies
+    )
+    world = Upgraded(replace(fleet, policies=replace(fleet.policies, policies=chain)))
+    if upgrades:
+        world.start(at=WARNED + 40, launchTemplateVersion="2")
+    leaving, seen = [], [0]
+
+    def warn():
+        leaving[:] = list(world.world.fleet.groups[GROUP].members.values())[:3]
+        for member in leaving:
+            world.world.fleet.notices.rebalance_recommendation(member)
+
+    def take():
+        for member in leaving:
+            world.world.fleet.end_instance(member, direct=True)
+
+    def look():
+        mine = {f"node-{member.id}" for member in world.group.instances} - {f"node-{member.id}" for member in leaving}
+        nodes = [node for node in world.world.cluster.store.each("nodes") if node["metadata"]["name"] in mine]
+        seen.append(sum(is_tainted(node) and holds_pods(node, world.world) for node in nodes))
+
+    world.at(WARNED, warn).at(WARNED + 30, take).watch(look)
+    world.at(WARNED + 50, lambda: world.world.cluster.create("deployments", deployment("more", 12), "default"))
+    world.run(1.5)
+    claims = [line for line in world.world.story if "terminate claim" in line and "surplus" in line]
+    assert (len(claims) >= 2, max(seen), world.group.desired) == (True, 1, SIZE)
+    assert world.ended() == ("Upgraded" if upgrades else "")
