@@ -130,13 +130,9 @@ def _queue(situation: InstanceState, now: datetime, ports: Ports) -> _Queue:
     record, policy = situation.record, situation.policy
     groups = _groups(record, policy, ports)
     records = ports.claims.read_all(member.id for group in groups.values() for member in group.instances)
-    group = groups.get(record.subject.group or "")
-    requested = _requested(group, records, ports.upgrades) if group is not None else {}
+    claims = [claim for group in groups.values() for claim in _requested(group, record, records, ports.upgrades)]
+    requested = {one.instance for one in claims}
     front = [one for one in records.values() if one.instance not in requested and comes_before(one, record)]
-    claims = [
-        replace(record, times={}, subject=replace(record.subject, instance=old, zone=zone))
-        for old, zone in requested.items()
-    ]
     return _Queue(
         record=record,
         policy=policy,
@@ -159,17 +155,19 @@ def comes_before(other: TerminationRecord, record: TerminationRecord) -> bool:
     return only_surplus(other) and others < mine
 
 
-def _requested(group: Group, records: Mapping[str, TerminationRecord], upgrades: Upgrades) -> dict[str, str]:
-    """Return the zones of old nodes that the group's upgrade has recorded and not claimed yet."""
+def _requested(
+    group: Group, record: TerminationRecord, records: Mapping[str, TerminationRecord], upgrades: Upgrades
+) -> list[TerminationRecord]:
+    """Return records, as they will be, of old nodes that the group's upgrade has recorded and not claimed yet."""
     upgrade = upgrades.read(group.name)
     if upgrade is None or upgrade.ended is not None:
-        return {}
-    return {
-        member.id: member.zone
-        for member in group.instances
-        if member.id in upgrade.under_way
-        and (member.id not in records or not records[member.id].knows(cause_id(upgrade, member.id)))
-    }
+        return []
+    return [
+        replace(record, times={}, subject=replace(record.subject, instance=one.id, group=group.name, zone=one.zone))
+        for one in group.instances
+        if one.id in upgrade.under_way
+        and (one.id not in records or not records[one.id].knows(cause_id(upgrade, one.id)))
+    ]
 
 
 def _groups(record: TerminationRecord, policy: NodePolicy, ports: Ports) -> dict[str, Group]:

@@ -97,7 +97,8 @@ def observe(record: UpgradeRecord, ports: Ports, inputs: PreflightInputs | None 
         groups={group.name: group, **others},
         instances=instances,
         hooks={group.name: ports.groups.hooks(group.name)},
-        terminating=terminating_elsewhere(record, others, ports).all | surplus_requested(group, ports.claims),
+        terminating=terminating_elsewhere(record, others, ports).all
+        | surplus_requested([group, *others.values()], ports.claims),
         shifts=Known(ports.catalog.zonal_shifts(record.cluster)),
     )
     given = inputs or PreflightInputs(force=record.request.force, selected=policy is not None)

@@ -24,7 +24,7 @@ OF_UPGRADE_EDGES = (
         edits=(
             edit(
                 f"{UPGRADE}.waves.shared_budgets.still_allowed",
-                "surplus = surplus_requested(preflight.group, ports.claims)",
+                "surplus = surplus_requested(preflight.snapshot.groups.values(), ports.claims)",
                 "surplus = frozenset()",
             ),
         ),

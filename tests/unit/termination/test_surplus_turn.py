@@ -55,6 +55,12 @@ def other(system, name, kind, **times):
     system.claims.note(name, times=dict.fromkeys(times, START))
 
 
+def an_upgrade(group, old):
+    """An upgrade that has recorded the old node and not requested its termination."""
+    given = {"target": Target(), "strategy": Strategy.DEFAULT, "desired": 3, "maximum": 4, "began": START}
+    return UpgradeRecord(group=group, cluster="blue", under_way={old: "t.1"}, **given)
+
+
 def step(system, name):
     """The next step in place of the drain, None: it begins."""
     system.clock.advance(seconds=1)
@@ -140,20 +146,19 @@ def test_terminations_of_other_causes_count_while_their_pods_leave(system, kind,
 
 def test_an_old_node_that_its_upgrade_has_recorded_counts_before_it_is_claimed(system):
     claimed(system, "i-2")
-    upgrade = UpgradeRecord(
-        group=GROUP,
-        cluster="blue",
-        target=Target(),
-        strategy=Strategy.DEFAULT,
-        desired=3,
-        maximum=4,
-        began=START,
-        under_way={"i-1": "t.1"},
-    )
-    upgrade = system.upgrades.write(upgrade)
+    upgrade = system.upgrades.write(an_upgrade(GROUP, "i-1"))
     assert step(system, "i-2") is Next.WAIT
     system.upgrades.write(replace(upgrade, ended=START))
     assert step(system, "i-2") is None
+
+
+def test_so_does_an_old_node_of_the_policys_other_group():
+    groups = [a_group(GROUP, "i-1", "i-2"), a_group("web-other", "i-3")]
+    system = a_system(most=3, budgets=[Budget(nodes=1, percent=False, reasons=("Upgrade",))], groups=groups)
+    claimed(system, "i-1")
+    assert step(system, "i-1") is None
+    system.upgrades.write(an_upgrade("web-other", "i-3"))
+    assert step(system, "i-1") is Next.WAIT
 
 
 @pytest.mark.parametrize(("reasons", "waits"), [(("Upgrade",), True), ((), False)])

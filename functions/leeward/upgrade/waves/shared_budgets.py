@@ -7,7 +7,7 @@ back its entries; the one that began earlier keeps its own and waits until that 
 every moment, and at least one upgrade always proceeds. A surplus waits for the nodes that the group's upgrade has
 recorded (`termination/surplus_turn.py`), and the upgrade takes back entries beside a surplus claimed meanwhile."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from leeward.budgets.disruption_budgets import upgrade_budgets
@@ -83,11 +83,11 @@ def _by_disruption(cluster: str, disruptions: Disruptions) -> tuple[str, ...]:
     return disruption.under_way if disruption is not None and disruption.open else ()
 
 
-def surplus_requested(group: Group, claims: Claims) -> frozenset[str]:
+def surplus_requested(groups: Iterable[Group], claims: Claims) -> frozenset[str]:
     """Return the members whose open termination an offset alone requests: one read of the table for a hundred members.
     Each counts from its claim on, so that its turn comes.
     """
-    records = claims.read_all(member.id for member in group.instances)
+    records = claims.read_all(member.id for group in groups for member in group.instances)
     return frozenset(name for name, one in records.items() if is_under_way(one) and only_surplus(one))
 
 
@@ -100,16 +100,16 @@ def still_allowed(
     if not unrequested:
         return record, []
     others = preflight.snapshot.groups.keys() - {record.group} if upgrade_budgets(preflight.policy) else set[str]()
-    surplus = surplus_requested(preflight.group, ports.claims)
+    surplus = surplus_requested(preflight.snapshot.groups.values(), ports.claims)
     if not others and surplus <= preflight.snapshot.terminating:
         return record, list(unrequested)
     preflight = replace(preflight, snapshot=replace(preflight.snapshot, terminating=surplus))
     going = terminating_elsewhere(record, others, ports)
-    if within_limits(record, preflight, going.all):
+    if within_limits(record, preflight, going.all | surplus):
         return record, list(unrequested)
     claims = ports.claims.read_all(unrequested)
     begun = [old for old in unrequested if is_begun(record, old, claims)]
-    if not within_limits(record, preflight, going.before):
+    if not within_limits(record, preflight, going.before | surplus):
         record = written(not_requested(record, [old for old in unrequested if old not in begun]), ports.upgrades)
     return record, begun
 

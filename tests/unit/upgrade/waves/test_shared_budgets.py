@@ -88,6 +88,13 @@ def test_what_was_recorded_beside_a_surplus_that_was_claimed_since_is_taken_back
     assert (unrequested, list(done.under_way)) == (requested, requested)
 
 
+def test_a_surplus_of_the_policys_other_group_holds_their_budget(system):
+    record = ours(system)
+    subject = replace(a_subject("i-x1"), group="other")
+    system.claims.claim(subject, surplus(a_surge("i-0new"), NOON), NOON)
+    assert decided(system, record, ONE) == ([], [], {"i-n1": None})
+
+
 def test_a_budget_that_allows_both_delays_neither(system):
     theirs(system, EARLIER)
     assert decided(system, ours(system), replace(ONE, nodes=2))[0] == ["i-o1"]
