@@ -86,8 +86,9 @@ class Moves:
         if self.calm >= ENOUGH and self.calm_again > MOST_AGAIN * self.calm:
             yield f"{self.calm_again} of {self.calm} pods that nothing urgent moved had been moved so within the hour"
         ended = len(self._times.minutes)
-        if len(view.launches) > MOST_LAUNCHES * ended + SPARE:
-            yield f"{len(view.launches)} launches for {ended} nodes that were under our taint"
+        launches = sum(not _taken_by_others(instance, view) for _, instance in view.launches)
+        if launches > MOST_LAUNCHES * ended + SPARE:
+            yield f"{launches} launches for {ended} nodes that were under our taint"
 
     def figures(self, view: WorldView) -> Mapping[str, float]:
         """Return the figures by name."""
@@ -102,3 +103,8 @@ class Moves:
             MINUTES: round(sum(minutes), 1),
             LONGEST: round(max(minutes, default=0.0), 1),
         }
+
+
+def _taken_by_others(instance: str, view: WorldView) -> bool:
+    """Return whether a launch has ended before it joined, and we have not asked for that: its place is launched again."""
+    return not (view.joined(instance) or view.running(instance) or instance in view.asked_by_us)
