@@ -106,5 +106,5 @@ class Moves:
 
 
 def _taken_by_others(instance: str, view: WorldView) -> bool:
-    """Return whether a launch has ended before it joined, and we have not asked for that: its place is launched again."""
+    """Return whether a launch ended before it joined, and not for us: its place is launched again."""
     return not (view.joined(instance) or view.running(instance) or instance in view.asked_by_us)
