@@ -109,6 +109,22 @@ def test_a_self_managed_group_in_full(folder):
     assert node["status"]["allocatable"]["cpu"] == "1930m"
 
 
+def test_a_ready_node_of_the_same_version_shows_what_the_next_one_is(folder):
+    member = {"InstanceId": "i-1", "AvailabilityZone": "us-east-1a", "InstanceType": "m5.large"}
+    launched = {"LaunchTemplate": {"LaunchTemplateId": "lt-1", "Version": "2"}, "LifecycleState": "InService"}
+    node = {
+        "metadata": {"name": "n1", "uid": "u1", "labels": {"kubernetes.io/os": "linux"}},
+        "spec": {"providerID": "aws:///us-east-1a/i-1"},
+        "status": {"conditions": [{"type": "Ready", "status": "True"}], "allocatable": {"memory": "6000Mi"}},
+    }
+    files = {"group": a_group(Instances=[{**member, **launched}]), "instances": {"Reservations": []}}
+    found = folder.node(**files, nodes={"items": [node]})
+    assert found["status"]["allocatable"]["memory"] == "6000Mi"
+    assert "capacity=observed" in found["metadata"]["annotations"]["leeward.dev/template-provenance"]
+    node["status"]["conditions"][0]["status"] = "False"
+    assert "observed" not in str(folder.node(**files, nodes={"items": [node]}))
+
+
 def test_the_output_is_yaml_by_default_wherever_the_option_stands(folder, leeward):
     snapshot = folder.write()
     usual = leeward("template", "web", "--snapshot", snapshot)

@@ -10,11 +10,16 @@ from typing import Any
 from leeward.cli.context import ClusterContext, context_of
 from leeward.cli.output import Output, emit, tell
 from leeward.cli.tables import Table
-from leeward.errors import InvalidInputError
+from leeward.errors import InvalidInputError, LeewardError
+from leeward.model.group import Group
+from leeward.model.instance import Instance
 from leeward.node_template.build import ExpectedNode, Sources, expected_node, unknown_type
 from leeward.node_template.gathering import look_up, sources_of
-from leeward.policy.document import TemplatePolicy
+from leeward.node_template.observed import Observed, observed
+from leeward.policy.document import NodePolicy, TemplatePolicy
 from leeward.policy.selection import policy_for
+from leeward.snapshot.gather import read_nodes
+from leeward.snapshot.launches import launched_from, ready_nodes
 
 DESCRIPTION = """Shows the node that an Auto Scaling group would launch next, also when it has none: labels, taints,
 capacity and allocatable, from its launch template, its tags and, for an EKS managed node group, DescribeNodegroup.
@@ -52,11 +57,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def inputs_of(context: ClusterContext, name: str, *, zone: str | None, instance_type: str | None) -> TemplateInputs:
-    """Build the inputs of the group with this name; the cluster's API is not called. Raises InvalidInputError for an
+    """Build the inputs of the group with this name. Raises InvalidInputError for an
     unknown group, and for a zone or a type that it cannot launch.
     """
     ports, group = context.ports, context.group(name)
-    members = ports.instances.describe([one.id for one in group.instances]).values()
+    members = tuple(ports.instances.describe([one.id for one in group.instances]).values())
     policy = policy_for(ports.clusters.policies(context.cluster).policies, group.name, group.tags)
     template = policy.template if policy else TemplatePolicy()
     looked = look_up(
@@ -71,8 +76,32 @@ def inputs_of(context: ClusterContext, name: str, *, zone: str | None, instance_
     _check("instance type", instance_type, looked.choices.types)
     variables = {**(context.facts().cni or {}), **(policy.cni if policy else {})}
     sources = sources_of(looked, ports.launches, variables, zone=zone, instance_type=instance_type)
+    seen = _observed(context, group, {member.id: member for member in members}, sources, policy)
     zone_ids = {subnet.zone: subnet.zone_id for subnet in ports.network.subnets(group.subnets).values()}
-    return TemplateInputs(sources=replace(sources, zone_ids=zone_ids), policy=template)
+    return TemplateInputs(sources=replace(sources, zone_ids=zone_ids, observed=seen), policy=template)
+
+
+def _observed(
+    context: ClusterContext,
+    group: Group,
+    instances: Mapping[str, Instance],
+    sources: Sources,
+    policy: NodePolicy | None,
+) -> Observed | None:
+    """Return what the group's nodes show; None without nodes, or where the cluster's API cannot be read: the template
+    is then what AWS tells.
+    """
+    types = sources.choices.types
+    if not group.instances or not types:
+        return None
+    try:
+        nodes = read_nodes(context.ports.clusters.kubernetes(context.cluster))
+    except LeewardError:
+        return None
+    ready = ready_nodes(group, nodes, instances, launched_from([group], context.ports.launches))
+    return observed(
+        ready, types[0], sources.launch, [taint.key for taint in policy.node.startup_taints] if policy else ()
+    )
 
 
 def _check(what: str, asked: str | None, allowed: tuple[str, ...]) -> None:

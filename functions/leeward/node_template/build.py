@@ -16,6 +16,7 @@ from leeward.model.quantity import written
 from leeward.node_template import labels, provenance
 from leeward.node_template.choices import Choices, architecture_of, is_windows, narrowed
 from leeward.node_template.kubelet import Family, KubeletSettings
+from leeward.node_template.observed import Observed
 from leeward.node_template.pods import NO_CNI_SETTINGS, Networking
 from leeward.node_template.provenance import Attribute, Origins, Provenance, weakest
 from leeward.node_template.resources import Resources, resources_of
@@ -29,7 +30,8 @@ TAGS_WIN, API_WINS = "asg-tags", "eks-api"
 class Sources:
     """Known data of a group. `launch` None: its template could not be read; `nodegroup` None: self-managed, or
     DescribeNodegroup failed; `image`: of the group's own template, None where it is not needed or not known; `types`:
-    instance types by name; `networking`: the VPC CNI's settings; `zone_ids`: by zone, of the group's subnets.
+    instance types by name; `networking`: the VPC CNI's settings; `zone_ids`: by zone, of the group's subnets;
+    `observed`: on nodes that were launched alike, None where there are none.
     """
 
     group: Group
@@ -40,13 +42,15 @@ class Sources:
     types: Mapping[str, InstanceType] = field(default_factory=dict)
     networking: Networking = NO_CNI_SETTINGS
     zone_ids: Mapping[str, str] = field(default_factory=dict)
+    observed: Observed | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpectedNode:
     """Node that does not exist yet. Amounts as `leeward.model.quantity` counts them; without cpu and memory where the
     instance type is not known, so that no pod seems to fit. `warnings`: assumptions and skipped inputs; `provenance`:
-    how far each group of attributes can be relied on.
+    how far each group of attributes can be relied on; `zone_labels`: those that only nodes of a zone are known to
+    carry.
     """
 
     name: str
@@ -57,6 +61,7 @@ class ExpectedNode:
     allocatable: Mapping[str, int]
     warnings: tuple[str, ...] = ()
     provenance: Origins = field(default_factory=dict)
+    zone_labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """Return a Node object as `kubectl get node -o json` shows one (docs/schema/template.json); it is Ready."""
@@ -91,12 +96,26 @@ def expected_node(sources: Sources, precedence: str = TAGS_WIN) -> ExpectedNode:
     found = _resources(sources, launch, kubelet)
     capacity, allocatable = _tagged(found, sources, tags, precedence)
     name = labels.node_name(sources.group.name)
+    origins = _origins(sources, kubelet, tags)
+    node_labels = _labels(sources, launch, kubelet, tags, name, precedence)
+    taints = _taints(sources.nodegroup, kubelet, tags, precedence)
+    seen, zone_labels = sources.observed, dict[str, Mapping[str, str]]()
+    if seen is not None:
+        capacity, allocatable = seen.amounts(capacity, allocatable)
+        taints = tuple(dict.fromkeys((*taints, *seen.taints)))
+        guessed = {**kubelet.labels, **tags.labels} if origins[Attribute.LABELS] is not Provenance.DECLARED else {}
+        node_labels = seen.corrected(node_labels, guessed)
+        unclear = {attribute for attribute, origin in kubelet.provenance.items() if origin is Provenance.UNKNOWN}
+        origins |= {attribute: Provenance.OBSERVED for attribute in Attribute if attribute not in unclear}
+        if Attribute.LABELS not in unclear:
+            node_labels = {**seen.labels, **node_labels}
+            zone_labels = dict(seen.by_zone)
     unread = f"the launch template of {sources.group.name} is not known: EKS' defaults are taken"
     return ExpectedNode(
         name=name,
         group=sources.group.name,
-        labels=_labels(sources, launch, kubelet, tags, name, precedence),
-        taints=_taints(sources.nodegroup, kubelet, tags, precedence),
+        labels=node_labels,
+        taints=taints,
         capacity=capacity,
         allocatable=allocatable,
         warnings=(
@@ -107,7 +126,8 @@ def expected_node(sources: Sources, precedence: str = TAGS_WIN) -> ExpectedNode:
             *_unrecognised(sources, launch, kubelet),
             *found.warnings,
         ),
-        provenance=_origins(sources, kubelet, tags),
+        provenance=origins,
+        zone_labels=zone_labels,
     )
 
 

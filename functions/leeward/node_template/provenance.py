@@ -10,6 +10,7 @@ from enum import StrEnum
 class Provenance(StrEnum):
     """Origin of a value, the most reliable first."""
 
+    OBSERVED = "observed"  # on Ready nodes of the group that were launched alike
     DECLARED = "declared"  # by AWS, or by a format that the node's boot program reads: NodeConfig, TOML, kubelet.env
     ESTIMATED = "estimated"  # from a script, a tag or a formula
     UNKNOWN = "unknown"  # the value that is shown is the most cautious guess

@@ -32,7 +32,7 @@ from leeward.scheduling.nodes import NodeSpec
 from leeward.scheduling.pods import PodReader, PodSpec
 from leeward.scheduling.volumes import Storage
 from leeward.snapshot.cluster import ClusterSnapshot
-from leeward.snapshot.launches import LaunchFacts, launchable_of, launched_from, looked_up
+from leeward.snapshot.launches import LaunchFacts, launchable_of, launched_from, looked_up, ready_nodes
 from leeward.snapshot.volume_limits import seen_limits
 
 
@@ -63,6 +63,9 @@ def gather(
     launches = _Launches(ports, cluster, groups, selected, instances, _usable(subnets, shifts), objects)
     prices = known_prices(ports.price_list, ports.catalog, cluster, launches.types, launches.zones, now, warnings)
     facts = launches.facts(prices)
+    settings = launched_from((groups[name] for name in selected), ports.launches)
+    nodes = list(zip(objects.nodes, objects.node_specs, strict=True))
+    facts = replace(facts, ready={name: ready_nodes(groups[name], nodes, instances, settings) for name in selected})
     return ClusterSnapshot(
         cluster=cluster,
         now=now,
@@ -81,7 +84,7 @@ def gather(
         pod_specs=tuple(objects.pod_specs),
         daemon_specs=tuple(objects.daemon_specs),
         launchables={name: launchable_of(launches.looked[name], policy, facts) for name, policy in selected.items()},
-        launched_from=launched_from((groups[name] for name in selected), facts),
+        launched_from=settings,
         claims=_claimed(ports.claims, warnings),
         shifts=Known(shifts),
         warnings=tuple(warnings),
@@ -92,6 +95,11 @@ def read_specs(kubernetes: Kubernetes) -> tuple[tuple[NodeSpec, ...], tuple[PodS
     """Return all nodes, and all pods that have not finished, as a scheduler sees them."""
     objects = _read_objects(kubernetes, specs_only=True)
     return tuple(objects.node_specs), tuple(objects.pod_specs)
+
+
+def read_nodes(kubernetes: Kubernetes) -> list[tuple[Node, NodeSpec]]:
+    """Return all nodes, also as a scheduler sees them."""
+    return list(kubernetes.read(Listed.NODES, _NodeParser(csi_nodes={})))
 
 
 @dataclass(slots=True, kw_only=True)

@@ -80,6 +80,11 @@ def launchable(
         zone: price for zone in zones if (price := most_expensive(choices.types, zone, choices.capacity, prices))
     }
     left = max(group.maximum - group.desired, 0)
+
+    def offering(zone: str) -> Offering:
+        labels = {**_shared_in(zone, nodes.values()), **_zone_labels(zone, by_zone[zone], subnets)}
+        return Offering(zone=zone, price=expensive.get(zone, 0.0), labels=labels)
+
     return Launchable(
         group=group.name,
         types=choices.types,
@@ -90,10 +95,7 @@ def launchable(
         template=NodeTemplate(
             name=group.name,
             node=smallest(group.name, tuple(nodes.values())),
-            offerings=tuple(
-                Offering(zone=zone, price=expensive.get(zone, 0.0), labels=_zone_labels(zone, by_zone[zone], subnets))
-                for zone in zones
-            ),
+            offerings=tuple(offering(zone) for zone in zones),
             max_nodes=left,
         ),
         prices=expensive,
@@ -134,6 +136,13 @@ def _by_zone(group: Group, subnets: Iterable[Subnet]) -> dict[str, tuple[str, ..
         if subnet.id in group.subnets or (not group.subnets and subnet.zone in group.zones):
             by_zone.setdefault(subnet.zone, []).append(subnet.id)
     return {zone: tuple(ids) for zone, ids in by_zone.items()}
+
+
+def _shared_in(zone: str, nodes: Iterable[ExpectedNode]) -> dict[str, str]:
+    """Return the labels that nodes of every type are known to carry in the zone."""
+    shared = [set({**node.zone_labels.get(zone, {}), **node.labels}.items()) for node in nodes]
+    known = {key for node in nodes for key in node.zone_labels.get(zone, {})}
+    return {key: value for key, value in sorted(set.intersection(*shared)) if key in known} if shared else {}
 
 
 def smallest(name: str, nodes: Sequence[ExpectedNode]) -> NodeSpec:

@@ -2,18 +2,22 @@
 
 Decides which facts of a cluster are joined; `leeward.node_template` looks groups up and builds nodes."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from leeward.model.facts import Prices
 from leeward.model.group import Group
+from leeward.model.instance import Instance
 from leeward.model.launch import LaunchSettings, LaunchSource, LaunchTemplateRef
+from leeward.model.node import Node
 from leeward.model.subnet import Subnet
 from leeward.node_template.build import expected_node
 from leeward.node_template.gathering import Looked, look_up, sources_by_type
+from leeward.node_template.observed import ReadyNode, observed
 from leeward.policy.document import NodePolicy
 from leeward.ports.compute import LaunchSources
 from leeward.ports.eks import KnownNodegroups
+from leeward.scheduling.nodes import NodeSpec
 from leeward.snapshot.launchable import Launchable, launchable
 from leeward.snapshot.volume_limits import SeenLimits, with_volume_limits
 
@@ -21,7 +25,7 @@ from leeward.snapshot.volume_limits import SeenLimits, with_volume_limits
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchFacts:
     """Facts that launches of a cluster's groups depend on. `variables`: the VPC CNI's settings before a policy's own;
-    `attach_limits`: those of the existing nodes.
+    `attach_limits`: those of the existing nodes; `ready`: Ready nodes by group.
     """
 
     cluster: str
@@ -31,6 +35,7 @@ class LaunchFacts:
     prices: Prices
     variables: Mapping[str, str]
     attach_limits: SeenLimits = field(default_factory=dict)
+    ready: Mapping[str, Sequence[ReadyNode]] = field(default_factory=dict)
 
 
 def looked_up(group: Group, policy: NodePolicy, facts: LaunchFacts, running: Iterable[str]) -> Looked:
@@ -50,13 +55,42 @@ def looked_up(group: Group, policy: NodePolicy, facts: LaunchFacts, running: Ite
 def launchable_of(looked: Looked, policy: NodePolicy, facts: LaunchFacts) -> Launchable:
     """Build one node for each of the types, and the template that stands for all of them. Raises LeewardError."""
     sources = sources_by_type(looked, facts.sources, {**facts.variables, **policy.cni})
-    expected = [expected_node(one, policy.template.precedence) for one in sources.values()]
+    startup = [taint.key for taint in policy.node.startup_taints]
+    ready = facts.ready.get(looked.group.name, ())
+    expected = [
+        expected_node(replace(one, observed=observed(ready, name, one.launch, startup)), policy.template.precedence)
+        for name, one in sources.items()
+    ]
     launches = {name: one.launch for name, one in sources.items()}
     found = launchable(looked.group, looked.choices, expected, facts.subnets.values(), facts.prices, launches)
     return with_volume_limits(found, facts.sources.instance_types(found.types), facts.attach_limits)
 
 
-def launched_from(groups: Iterable[Group], facts: LaunchFacts) -> dict[str, LaunchSettings]:
+def ready_nodes(
+    group: Group,
+    nodes: Iterable[tuple[Node, NodeSpec]],
+    instances: Mapping[str, Instance],
+    settings: Mapping[str, LaunchSettings],
+) -> list[ReadyNode]:
+    """Return the group's Ready nodes. `settings`: the result of `launched_from`."""
+    members = {member.id: member for member in group.instances}
+    found = []
+    for node, spec in nodes:
+        member, instance = members.get(node.instance_id), instances.get(node.instance_id)
+        if member is not None and node.ready and not spec.closed:
+            found.append(
+                ReadyNode(
+                    node=node,
+                    type=instance.type if instance else member.type,
+                    zone=member.zone,
+                    allocatable=spec.allocatable,
+                    launch=settings.get(member.id),
+                )
+            )
+    return found
+
+
+def launched_from(groups: Iterable[Group], sources: LaunchSources) -> dict[str, LaunchSettings]:
     """Return the launch settings of each member by instance id, where its launch template version can be read."""
     known: dict[LaunchTemplateRef, LaunchSettings | None] = {}
     found: dict[str, LaunchSettings] = {}
@@ -66,7 +100,7 @@ def launched_from(groups: Iterable[Group], facts: LaunchFacts) -> dict[str, Laun
                 continue
             if member.template not in known:
                 source = LaunchSource(template=member.template)
-                known[member.template] = facts.sources.settings(replace(group, launch=source))
+                known[member.template] = sources.settings(replace(group, launch=source))
             settings = known[member.template]
             if settings is not None:
                 found[member.id] = settings

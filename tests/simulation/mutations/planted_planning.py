@@ -11,6 +11,18 @@ OF_PLANNING = (
         tests=("tests/unit/scheduling/test_unjudged_pods.py",),
     ),
     Planted(
+        name="nodes that report less memory than was estimated prove nothing",
+        story="trusts the list of instance types, whatever the nodes of the type say",
+        edits=(
+            edit(
+                "leeward.node_template.observed.Observed.amounts",
+                "min(value, allocatable.get(name, value))",
+                "allocatable.get(name, value)",
+            ),
+        ),
+        tests=("tests/unit/node_template/test_observed.py",),
+    ),
+    Planted(
         name="a pod that is made smaller frees what its node still holds",
         story="reads the requests where their owner writes them",
         edits=(edit("leeward.scheduling.requests._held", "if status is None:", "if True:"),),

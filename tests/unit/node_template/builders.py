@@ -75,7 +75,15 @@ def a_nodegroup(**raw):
 
 
 def an_expected_node(
-    *, group=None, launch=None, nodegroup=None, networking=NO_CNI_SETTINGS, precedence=TAGS_WIN, types=None, image=None
+    *,
+    group=None,
+    launch=None,
+    nodegroup=None,
+    networking=NO_CNI_SETTINGS,
+    precedence=TAGS_WIN,
+    types=None,
+    image=None,
+    observed=None,
 ):
     """The template of a self-managed group, or of a managed one where `nodegroup` is given."""
     group = group or a_group(managed=nodegroup is not None)
@@ -90,6 +98,7 @@ def an_expected_node(
         types=known,
         networking=networking,
         image=image,
+        observed=observed,
     )
     return expected_node(sources, precedence)
 

@@ -1,0 +1,110 @@
+"""Nodes that show what the next node of their group will be: Ready ones of the same instance type that booted with the
+same launch template version, or with the same user data.
+
+Decides what follows from them. The smaller of estimate and observation is the capacity; labels that all of them share
+are added, and an estimated label that none of them carries is removed; taints that all of them share are joined: a
+taint of some of them was put there later."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from leeward.model import well_known
+from leeward.model.launch import LaunchSettings
+from leeward.model.node import Node, Taint
+from leeward.node_template.labels import ARCH, BETA, HOSTNAME, OS
+
+_PLATFORM = (OS, ARCH, BETA[OS], BETA[ARCH])
+_NOT_SHARED = ("node.kubernetes.io/", "eks.amazonaws.com/", well_known.PREFIX, "topology.", "failure-domain.")  # of a
+#   node, of a template version, of a place
+_TRANSIENT = ("node.kubernetes.io/", "node.cloudprovider.", "ToBeDeleted", "DeletionCandidate", "karpenter.sh/")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadyNode:
+    """Ready node of a group. `type`, `zone` as EC2 has them; `launch`: the settings that it was launched with, None
+    where they cannot be read any more.
+    """
+
+    node: Node
+    type: str
+    zone: str
+    allocatable: Mapping[str, int]
+    launch: LaunchSettings | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observed:
+    """What nodes of a type share. `labels`: in every zone; `by_zone`: in that zone. `allocatable`: the smallest amount
+    of each resource that all of them report. `carried`: every label of any of them.
+    """
+
+    labels: Mapping[str, str] = field(default_factory=dict)
+    by_zone: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    taints: tuple[Taint, ...] = ()
+    allocatable: Mapping[str, int] = field(default_factory=dict)
+    carried: frozenset[tuple[str, str]] = frozenset()
+
+    def amounts(self, capacity: Mapping[str, int], allocatable: Mapping[str, int]) -> tuple[dict[str, int], ...]:
+        """Return capacity and allocatable, the smaller of estimate and observation. The estimate of what a node keeps
+        back stays; a resource that no node reports yet (a device plugin may still start) stays estimated.
+        """
+        least = {name: min(value, allocatable.get(name, value)) for name, value in self.allocatable.items()}
+        amounts = {**allocatable, **least}
+        kept = {name: capacity.get(name, value) - value for name, value in allocatable.items()}
+        return {**capacity, **{name: value + kept.get(name, 0) for name, value in amounts.items()}}, amounts
+
+    def corrected(self, labels: Mapping[str, str], guessed: Mapping[str, str]) -> dict[str, str]:
+        """Return the labels with the nodes' own operating system and architecture, without `guessed` ones that no node
+        carries.
+        """
+        missing = {key for key, value in guessed.items() if (key, value) not in self.carried}
+        platform = {key: value for key, value in self.carried if key in _PLATFORM}
+        return {**{key: value for key, value in labels.items() if key not in missing}, **platform}
+
+
+def observed(
+    nodes: Iterable[ReadyNode], instance_type: str, launch: LaunchSettings | None, startup: Iterable[str] = ()
+) -> Observed | None:
+    """Return what the nodes show about the next one of the type; None without a node that was launched alike.
+    `startup`: keys of taints that nodes lose again.
+    """
+    alike = [one for one in nodes if one.type == instance_type and _same_launch(one.launch, launch)]
+    if not alike:
+        return None
+    zones = {one.zone for one in alike}
+    by_zone = {zone: _shared([one for one in alike if one.zone == zone]) for zone in zones}
+    everywhere = _shared(alike) if len(zones) > 1 else {}  # of a single zone: which labels are the zone's is not known
+    taints = [taint for taint in alike[0].node.taints if not _is_transient(taint, frozenset(startup))]
+    resources = set.intersection(*(set(one.allocatable) for one in alike))
+    return Observed(
+        labels=everywhere,
+        by_zone=by_zone,
+        taints=tuple(taint for taint in taints if all(taint in one.node.taints for one in alike)),
+        allocatable={name: min(one.allocatable[name] for one in alike) for name in sorted(resources)},
+        carried=frozenset(item for one in alike for item in one.node.labels.items()),
+    )
+
+
+def _same_launch(then: LaunchSettings | None, now: LaunchSettings | None) -> bool:
+    """Return whether both boot alike. Without user data the image decides, so that it has to be the same version."""
+    if then is None or now is None:
+        return False
+    same_version = bool(now.template) and (then.template, then.version) == (now.template, now.version)
+    return same_version or bool(now.user_data and then.user_data == now.user_data)
+
+
+def _shared(nodes: Sequence[ReadyNode]) -> dict[str, str]:
+    """Return the labels that all carry, without those of one node, of its place or of its template version."""
+    shared = set.intersection(*(set(one.node.labels.items()) for one in nodes))
+    own = {text for one in nodes for text in (one.node.name, one.node.instance_id) if text}
+    return {
+        key: value
+        for key, value in sorted(shared)
+        if key != HOSTNAME and value not in own and not key.startswith(_NOT_SHARED)
+    }
+
+
+def _is_transient(taint: Taint, startup: frozenset[str]) -> bool:
+    """Return whether the taint is of the node's state, and not of its launch."""
+    key = taint.key
+    return key in startup or "not-ready" in key or key.startswith((*_TRANSIENT, well_known.PREFIX))
