@@ -5,7 +5,10 @@ import pytest
 from bench.hostile import RATIO, SHAPES, WITHIN, calls_within, ratio
 
 
-@pytest.mark.parametrize("name", SHAPES)
+FIRST, *OTHERS = SHAPES
+
+
+@pytest.mark.parametrize("name", [FIRST, *(pytest.param(name, marks=pytest.mark.long) for name in OTHERS)])
 def test_a_hostile_namespace_costs_a_plan_three_times_its_time_at_most(name):
     """A quarter of the nodes that `python -m bench hostile` has, so that it takes seconds."""
     assert ratio(name, nodes=20) <= RATIO
