@@ -66,6 +66,14 @@ class AwsView(Protocol):
         """Zones in which a launch has failed for want of capacity or addresses, and when the last one did."""
         ...
 
+    def free_addresses(self, zone: str) -> int:
+        """Return the addresses that the nodes of all clusters leave of the zone's subnet."""
+        ...
+
+    def stood_still(self, within: float) -> bool:
+        """Return whether the table, the queue or Lambda's concurrency has been away in the last `within` seconds."""
+        ...
+
     def is_bad(self, group: str) -> bool:
         """Return whether the group launches a version whose instances never join."""
         ...

@@ -25,6 +25,7 @@ NEW_NODE = re.compile(r"(node-i-[0-9a-f]{17}): (?:joined without|not Ready)")
 STAYING = re.compile(r"([a-z0-9-]+/[a-z0-9-]+) has not left in")
 MOVED = re.compile(r"expected (ami-[0-9a-f]{17}), for which the upgrade was started: it has moved")
 SEARCHED = 1800.0  # seconds: a launch that failed so long ago may still be the reason
+OF_A_NODE = 60  # addresses of two interfaces of the largest type
 SIZES = ("MaxSize", "max size", "Launch is suspended")  # reasons of the group itself
 ALWAYS_FREE = 300.0  # seconds: a pod whose budgets allow its eviction for longer is not held by them
 
@@ -75,7 +76,8 @@ def superseded(ending: Ending, view: WorldView) -> bool:
 def held_for_good(ending: Ending, view: WorldView) -> bool:
     """Return whether a start after all troubles could not end well: what its failure names can never come or leave."""
     if ending.state == CREATION:
-        return view.is_bad(ending.group) or launched_elsewhere(ending, view)
+        full = [zone for zone, _ in NO_LAUNCH.findall(ending.cause) if view.free_addresses(zone) < OF_A_NODE]
+        return bool(full) or view.is_bad(ending.group) or launched_elsewhere(ending, view)
     if ending.state == EVICTION:
         pods, group = set(STAYING.findall(ending.cause)), view.groups[ending.group]
         policy = policy_for(view.policies.policies, group.name, group.tags)
@@ -95,8 +97,10 @@ def _lacked(zone: str, reason: str, ending: Ending, view: WorldView) -> bool:
 
 
 def _was_short(zone: str, since: float, view: WorldView) -> bool:
-    """Return whether a launch in the zone has failed since then, or others filled its subnet."""
+    """Return whether a launch in the zone has failed since then, or its subnet is full: of nodes, or of others."""
     crowd = view.crowded.get(zone)
+    if view.free_addresses(zone) < OF_A_NODE:
+        return True
     return view.short_zones.get(zone, 0.0) >= since or (crowd is not None and crowd.until >= since)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from math import inf
 
+from simulation.arrivals import AWAY
 from simulation.facts import News
 from simulation.view import WorldView
 
@@ -24,15 +25,15 @@ class HookRules:
 
     def answers(self, view: WorldView) -> Iterator[str]:
         """Yield hooks of ours that timed out. One times out only for a launch that does not join, where it was kept
-        waiting for as long as Auto Scaling allows, where it is short and its event was lost, and where its account
-        refused its role until the end (docs/designs/which-hooks-are-ours.md).
+        waiting for as long as Auto Scaling allows, where it is short and its event was lost or a service was away, and
+        where its account refused its role until the end (docs/designs/which-hooks-are-ours.md).
         """
         for group, hook, instance in self._new("timed out", view.timed_out):
             if not view.ours(hook, group) or view.held_to_the_end(group, hook, instance):
                 continue
             if view.ends(hook, group) and _unheard(group, hook, instance, view):
                 continue
-            if _was_refused(view.time_out(group, hook), view):
+            if _was_refused(view.time_out(group, hook), view) or _stood_still(view.time_out(group, hook), view):
                 continue
             if view.ends(hook, group) or not _never_joined(instance, view):
                 yield f"{hook} of {group} for {instance} timed out"
@@ -53,6 +54,11 @@ class HookRules:
                 if hold.hook == hook and hold.launching and view.now - hold.since > hold.timeout + NEVER_JOINS:
                     self._reported.add((hook, instance))
                     yield f"{hook} of {instance} has waited for {view.now - hold.since:.0f} s, no Node has joined"
+
+
+def _stood_still(time_out: float, view: WorldView) -> bool:
+    """Return whether the hook is so short that it ends while a service is away that every heartbeat needs."""
+    return time_out <= 2 * AWAY[1] and view.stood_still(ACTS_AGAIN)
 
 
 def _was_refused(time_out: float, view: WorldView) -> bool:

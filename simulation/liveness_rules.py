@@ -64,6 +64,7 @@ class Liveness:
         for group, ending in sorted(self._last.items()):
             late = self._quiet is not None and ending.began > self._quiet + RECOVERS
             failed = ending.status == "FAILED" and ending.state not in TO_THE_OPERATOR
+            failed = failed and not (ending.machine != NODE_GROUP_UPGRADE and ending.state in JUDGED)  # as EKS says it
             if late and failed and not held_for_good(ending, view):
                 yield f"{group}: {ending.name} ended with {ending.state}: {ending.cause[:300]}"
 

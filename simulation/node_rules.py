@@ -127,6 +127,8 @@ class NodeRules:
             )
             if self._is_tainted.get(instance, True) or not at_work:
                 del self._outrun[instance]
+            elif view.stood_still(TAINTED_AGAIN):
+                self._outrun[instance] = view.now
             elif view.now - at > TAINTED_AGAIN and not view.troubled(TAINTED_AGAIN):
                 del self._outrun[instance]
                 yield f"{instance} has lost its taint to a write older than its claim, and no drain has repeated it"

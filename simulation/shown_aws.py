@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence, Set
 from leeward.model.zone_record import ZoneRecord
 from simulation.aws.fleet import SimFleet
 from simulation.aws.managed import SimUpdate
+from simulation.aws.network import addresses
 from simulation.aws.recovery import Shifted
 from simulation.definitions import UPGRADES
 from simulation.endings import Ending
@@ -72,6 +73,17 @@ class ShownAws:
     def short_zones(self) -> Mapping[str, float]:
         """Zones by the launches that failed."""
         return self.injector.short
+
+    def free_addresses(self, zone: str) -> int:
+        """Return the addresses of the fleet's subnet."""
+        used = sum(addresses(one.type, one.state) for one in self.fleet.instances.values() if one.zone == zone)
+        return self.fleet.subnet_size - used
+
+    def stood_still(self, within: float) -> bool:
+        """Return whether the faults say so."""
+        injector = self.injector
+        ended = max(injector.table_away_until, injector.queue_away_until, injector.concurrency_away_until)
+        return ended > 0 and self.injector.now() < ended + within
 
     def is_bad(self, group: str) -> bool:
         """Return whether the version is one of the template's bad ones."""

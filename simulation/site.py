@@ -149,6 +149,14 @@ class Site(Shown):
         """Ends of executions about its groups, and of its disruption runs."""
         return self._ends
 
+    def free_addresses(self, zone: str) -> int:
+        """Return the addresses of the subnet that the clusters share."""
+        return self._world.free_addresses(zone)
+
+    def stood_still(self, within: float) -> bool:
+        """Return whether the services that all clusters share have."""
+        return self._world.stood_still(within)
+
     @property
     def short_zones(self) -> Mapping[str, float]:
         """Zones by the launches of all clusters."""

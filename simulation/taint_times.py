@@ -1,16 +1,17 @@
 """Time that nodes are under our taint, and rule that nothing is kept there without progress and without a reason.
 
-It looks once a minute. A pod that its budgets let go is no reason. Nor is an empty node, unless a hook holds its
-instance, or EC2 or an operator has asked for it: those have a time of their own."""
+It looks once a minute. A pod that its budgets let go is no reason, but a critical one leaves after all others. An empty
+node is no reason, unless a hook holds its instance, or EC2 or an operator has asked for it: those have a time of their
+own."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from local.cluster.objects import Obj, path_name
 from simulation.drain_times import DrainTimes
 from simulation.drained import evictable
 from simulation.facts import group_of, policy_of
 from simulation.node_instances import instance_behind
-from simulation.pace_rules import holds_pods
+from simulation.pace_rules import has_to_leave, holds_pods
 from simulation.unasked_nodes import Unasked
 from simulation.view import WorldView
 
@@ -64,6 +65,7 @@ class TaintTimes:
         if policy is None or not view.running(instance):
             return
         may_go = evictable(instance, self._times.with_flags(instance, policy.drain, view), view)
+        may_go -= _of_later_waves(there)
         free.update({pod: self.free.get(pod, view.now) for pod in may_go})
         longest = min((free[pod] for pod in may_go), default=view.now)
         waits = max(longest if may_go else since, since, self._times.begun(instance, view) or view.now)
@@ -78,3 +80,10 @@ class TaintTimes:
         instance = instance_behind(node)
         held = any(waiting == instance for _, _, waiting in view.waiting)
         return not (held or holds_pods(node, view) or self._times.asked.of(instance))
+
+
+def _of_later_waves(pods: Iterable[Obj]) -> set[str]:
+    """Return the critical pods: they leave last, so that they stay while another pod that has to leave is there."""
+    staying = [pod for pod in pods if has_to_leave(pod)]
+    critical = {path_name(pod) for pod in staying if str(pod["spec"].get("priorityClassName")).startswith("system-")}
+    return critical if len(critical) < len(staying) else set()

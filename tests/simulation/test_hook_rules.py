@@ -54,6 +54,13 @@ def test_a_hook_may_time_out_where_its_account_refused_its_role_until_the_end(wo
     assert rules(checker.after_event(world)) == found
 
 
+@pytest.mark.parametrize(("timeout", "found"), [(120, []), (1728, [Rule.ANSWER])])
+def test_a_short_hook_may_time_out_while_no_function_can_heartbeat_it(world, checker, timeout, found):
+    world.away, world.time_outs[HOOK] = True, timeout
+    world.timed_out.append((GROUP, HOOK, INSTANCE))
+    assert rules(checker.after_event(world)) == found
+
+
 @pytest.mark.parametrize(
     ("timeout", "heard", "opened", "found"),
     [

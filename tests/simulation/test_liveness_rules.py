@@ -43,6 +43,7 @@ def liveness(world):
 def test_a_zone_is_named_only_where_it_lacked_something():
     assert len(liveness(ended(World(), "NodeCreationFailure", LAUNCH))) == 1
     assert liveness(ended(World(short_zones={ZONE: 1e12}), "NodeCreationFailure", LAUNCH)) == []
+    assert liveness(ended(World(free=29), "NodeCreationFailure", LAUNCH)) == []
 
 
 def test_a_refused_launch_is_no_cause_where_the_desired_size_serves_the_group():

@@ -146,6 +146,35 @@ def test_a_node_whose_pods_a_budget_holds_is_not_idle():
         assert Rule.IDLE not in {one.rule for one in checker.after_event(world)}
 
 
+def test_a_critical_pod_waits_for_a_pod_that_its_budget_holds_and_for_nothing_else():
+    def idle(*, blocked):
+        world = a_world()
+        critical = {
+            "nodeName": NODE,
+            "priorityClassName": "system-cluster-critical",
+            "containers": [{"name": "a", "image": "a"}],
+        }
+        world.cluster.create("pods", {"metadata": {"name": "dns"}, "spec": critical}, "kube-system")
+        if blocked:
+            world.cluster.patch("pods", f"pod-of-{NODE}", {"metadata": {"labels": {"app": "web"}}}, "default")
+            spec = {"selector": {"matchLabels": {"app": "web"}}, "maxUnavailable": 0}
+            world.cluster.create("poddisruptionbudgets", {"metadata": {"name": "web"}, "spec": spec}, "default")
+        else:
+            world.cluster.delete("pods", f"pod-of-{NODE}", "default")
+        world.work()
+        checker = Checker()
+        checker.after_event(world)
+        world.taint()
+        found = []
+        for _ in range(60):
+            world.clock.advance(seconds=61)
+            world.cluster.step(world.now)
+            found += [one.rule for one in checker.after_event(world) if one.rule is Rule.IDLE]
+        return found
+
+    assert (idle(blocked=True), idle(blocked=False)) == ([], [Rule.IDLE])
+
+
 def test_an_empty_node_that_stays_under_our_taint_is_found_unless_a_hook_holds_it():
     def idle(*waiting):
         world = a_world()

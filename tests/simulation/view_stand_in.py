@@ -100,6 +100,8 @@ class World:
     api_in_trouble: bool = False
     over: bool = False
     endings: list = field(default_factory=list)
+    free: int = 4000  # addresses
+    away: bool = False  # table, queue or concurrency
     rolled: set = field(default_factory=set)
     short_zones: dict = field(default_factory=dict)
     bad: set = field(default_factory=set)
@@ -147,6 +149,12 @@ class World:
 
     def rested_since(self, instance):
         return self.rested.get(instance)
+
+    def free_addresses(self, zone):
+        return self.free
+
+    def stood_still(self, within):
+        return self.away
 
     def troubled(self, within):
         return self.api_in_trouble
