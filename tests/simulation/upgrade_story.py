@@ -153,6 +153,7 @@ def broken(step, world=an_upgrade, also=(), **asked):
             if any("first" in machine.executions for machine in (found.machine, found.other_machine)):
                 raise ClusterUnreachableError("connection refused")
 
+        found.world.injector.faultless = False  # the step fails as under a fault
         for name in (step, *also):
             before(patch, name, fail)
         return found.start("again", at=BEGIN + 2 * LONG, **asked)

@@ -118,7 +118,7 @@ def end_never_joined(record: UpgradeRecord, observation: Observation, ports: Por
 
 def _is_late(member: Member, record: UpgradeRecord, observation: Observation) -> bool:
     """Return whether the member is of the target or a launch of this upgrade, a quarter of an hour old or more, has no
-    Ready node, and runs no pod that has to leave. The gate waits for it whatever has launched it.
+    Ready node, and runs no pod that has to leave. The gate waits for it, also where another owner has launched it.
     """
     instance = observation.instances.get(member.instance.id)
     if instance is None or instance.ended or member.instance.id in record.under_way:

@@ -122,7 +122,7 @@ OF_ENDINGS = (
         tests=("tests/simulation/test_disruption_run.py",),
     ),
     Planted(
-        name="our hook on a group that no policy selects is not answered",
+        name="our hook on a group that no policy selects is never answered",
         story="looks at selected groups alone",
         edits=(edit("leeward.reconcile.hooks.our_hooks", "hook.metadata == ports.hook_mark", "False"),),
         tests=("tests/unit/reconcile/test_reconciler.py",),
