@@ -95,6 +95,14 @@ def test_a_zone_without_capacity_is_searched_for_a_while_and_then_named(strategy
     assert world.record.finished == 0
 
 
+def test_started_again_it_searches_for_capacity_from_then_on():
+    world = Upgraded().start(launchTemplateVersion="2").start("again", at=BEGIN + HOUR)
+    back = world.world.timeline.now() + BEGIN + HOUR + 120
+    world.world.injector.lacks = lambda zone: zone == "us-east-1c" and world.world.timeline.now() < back
+    world.run(2)
+    assert (world.ended(), world.ended("again"), world.at_rest()) == ("NodeCreationFailure", "Upgraded", True)
+
+
 @pytest.mark.parametrize(("size", "zones", "ends"), [(5, "abcdef", "Upgraded"), (2, "abcdef", "NodeCreationFailure")])
 def test_where_launches_are_refused_the_group_grows_until_it_chooses_the_zones_of_old_nodes(size, zones, ends):
     """A group balances over all its zones; its size grows to twice the zones with old nodes at the most."""

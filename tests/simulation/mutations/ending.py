@@ -21,13 +21,6 @@ OF_ENDS = (
         scenario=ROLLING,
     ),
     Mutation(
-        name="an upgrade that is started again has no time for new nodes",
-        story="counts the quarter of an hour from the first start",
-        breaks=edited(edit(f"{UPGRADE}.start._resumed", "phase_since=clock.now(), proven=None", "proven=None")),
-        rules=frozenset({Rule.LIVENESS, Rule.STARTED_AGAIN}),
-        scenario=ROLLING,
-    ),
-    Mutation(
         name="an upgrade cordons its new nodes as well",
         story="cordons every member of the group",
         breaks=edited(edit(f"{UPGRADE}.cordoning.set_cordons", "one.age is Age.OLD and (", "(")),

@@ -127,4 +127,10 @@ OF_ENDINGS = (
         edits=(edit("leeward.reconcile.hooks.our_hooks", "hook.metadata == ports.hook_mark", "False"),),
         tests=("tests/unit/reconcile/test_reconciler.py",),
     ),
+    Planted(
+        name="an upgrade that is started again has no time for new nodes",
+        story="counts the quarter of an hour from the first start",
+        edits=(edit("leeward.upgrade.start._resumed", "phase_since=clock.now(), proven=None", "proven=None"),),
+        tests=("tests/simulation/test_upgrade_creation_failures.py",),
+    ),
 )
