@@ -67,9 +67,8 @@ def take_turn(before: UpgradeRecord, ports: Ports, *, drains: bool) -> Turn:
     exhausted = False
     if permission.move is Move.GO:
         record = _proven(record, observation, ports.clock)
-        zones = launches(
-            observation.preflight, record, rolling=record.proven is not None and permission.at_most is None
-        )
+        rolling = record.proven is not None and permission.at_most is None
+        zones = launches(observation.preflight, record, rolling=rolling, gating=not drains)
         exhausted = zones is None
         record = order(record, observation, zones or (), ports.network, ports.catalog)
         if drains:

@@ -25,11 +25,14 @@ from leeward.upgrade.surge.sizes import Strategy, launch_now, most_ahead, next_i
 from leeward.upgrade.waves.drain_selection import waiting, with_decrement
 
 
-def launches(preflight: Preflight, record: UpgradeRecord, *, rolling: bool = False) -> tuple[str, ...] | None:
+def launches(
+    preflight: Preflight, record: UpgradeRecord, *, rolling: bool = False, gating: bool = False
+) -> tuple[str, ...] | None:
     """Return zones of new nodes to launch now, one entry for each; None where INCREMENTAL has reached its end without
     success.
 
     `rolling`: the target has proven to work and no canary is watched: from then on more come ahead than the surge.
+    `gating`: the gate waits, as it does again in a start that continues after old nodes were cordoned.
     Empty while another writer seems to have scaled the group up: what was launched then is never offset. A zone whose
     only new node has ended gets another one beyond these numbers, where the group replaced it in another zone.
     """
@@ -59,7 +62,9 @@ def launches(preflight: Preflight, record: UpgradeRecord, *, rolling: bool = Fal
     bereft = {zone for zone in lacking if lacking[zone] > 0 and zone not in served}
     ended = {zone for zone in bereft if ended_in(record, zone)}
     count = max(count, min(len(ended), max(most - alive, 0)))
-    if not record.cordoned:  # the gate waits for each zone, also for one that was closed while the others launched
+    if (
+        gating or not record.cordoned
+    ):  # the gate waits for each zone, also for one that was closed while the others launched
         opened = bereft - preflight.snapshot.shifted_zones
         count = max(count, min(len(opened), limit + len(outdated) - (alive - assigned), most - alive))
     zones = _zones_in_turn(lacking, served, closed_zones(preflight.snapshot.nodes), count)

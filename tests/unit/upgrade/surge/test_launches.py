@@ -1,6 +1,7 @@
 """The zones of the new nodes that come ahead: each zone with old nodes gets its first one before any gets a second."""
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -72,6 +73,8 @@ def test_a_launch_that_a_rollback_has_made_old_serves_no_zone(strategy):
     group = a_group(("n1", "a"), ("n2", "b"), ("n3", "d"), c=2)
     record = before_the_gate(surge=4, strategy=strategy, ahead=ahead(**there), launched=4)
     assert launches(group, record) == ("c",)
+    again = replace(record, cordoned=True, strategy=Strategy.DEFAULT)  # by the first start: the gate waits once more
+    assert (launches(group, again), launches(group, again, gating=True)) == ((), ("c",))
 
 
 def test_a_zone_that_others_have_cordoned_gets_its_first_node_after_the_open_ones():
