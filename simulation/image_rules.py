@@ -107,6 +107,7 @@ class ImageRules:
         for began, _ in self._new("decided", view.decided):
             since = began - LOOKS_EVERY
             kept = self._unread >= since or view.rewritten >= since or view.troubled(SETTLED)
+            kept = kept or view.stood_still(SETTLED)  # the facts that the run reads are in the table
             off = view.policies.pauses.voluntary() or not view.policies.settings.drift
             for node in () if kept or off else view.cluster.store.each("nodes"):
                 if self._changed.get(name_of(node), 0.0) < since and not _says_so(node):
