@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from leeward.disruption.candidates import Candidate
 from leeward.disruption.command import Replacement
 from leeward.disruption.planning_state import PlanningState
-from leeward.disruption.targets import Target, accepted_everywhere
+from leeward.disruption.targets import Target
 from leeward.scheduling.outcome import NO_TIME, NewNode, Packing
 from leeward.scheduling.packing import attempt
 
@@ -38,24 +38,14 @@ def with_new_nodes(
     """Try the removal with new nodes of the target: the zone is the scheduler's choice among the cheapest."""
     names = [one.name for one in removed]
     packing = attempt(state.world, names, templates=(target.template,), at_most=at_most, whole=True)
-    return accepted(state, _removal(packing), target)
+    return _removal(packing)
 
 
 def in_zone(state: PlanningState, removed: Sequence[Candidate], target: Target, zone: str) -> Removal:
     """Try the removal with one new node in that zone."""
     names = [one.name for one in removed]
     packing = attempt(state.world, names, templates=(target.by_zone[zone],), at_most=1, whole=True)
-    return accepted(state, _removal(packing), target)
-
-
-def accepted(state: PlanningState, removal: Removal, target: Target) -> Removal:
-    """Refuse the removal where a pod on a new node would not accept every type that may come up."""
-    places = {one.zone: one for one in target.template.offerings}
-    for node in removal.new_nodes:
-        pods = [state.specs[pod] for pod, where in removal.placements.items() if where == node.name]
-        if not accepted_everywhere(pods, target, places[node.zone]):
-            return Removal(why=f"not every type that {target.group} may launch suits the pods")
-    return removal
+    return _removal(packing)
 
 
 def apply(state: PlanningState, removed: Sequence[Candidate], removal: Removal) -> None:

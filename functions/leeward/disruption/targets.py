@@ -3,7 +3,7 @@
 Source: Karpenter, pkg/controllers/disruption/consolidation.go. Its rule that the most expensive offering that may be
 launched counts holds here for the whole group, because a replacement names a group and never a type."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from leeward.disruption.candidates import Candidate
@@ -13,8 +13,7 @@ from leeward.model.quantity import CPU, MEMORY
 from leeward.placement.scene import closed_zones
 from leeward.policy.document import NodePolicy
 from leeward.policy.document import Requirement as PolicyRequirement
-from leeward.scheduling.nodes import EBS_ZONE_LABEL, NodeTemplate, Offering
-from leeward.scheduling.pods import PodSpec
+from leeward.scheduling.nodes import EBS_ZONE_LABEL, NodeTemplate
 from leeward.scheduling.selectors import Operator, Requirement
 from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.snapshot.launchable import Launchable
@@ -116,19 +115,6 @@ def target_of(launchable: Launchable, closed: Collection[str], *, priced: bool) 
 def place_labels(labels: Mapping[str, str], zone: str) -> dict[str, str]:
     """Return a node's labels in another zone."""
     return {**labels, well_known.ZONE_LABEL: zone, EBS_ZONE_LABEL: zone}
-
-
-def accepted_everywhere(pods: Sequence[PodSpec], target: Target, offering: Offering) -> bool:
-    """Return whether the pods' node selectors and affinity accept every type that the group may launch there.
-
-    The template has only the labels that all types share, and NotIn or DoesNotExist also hold for a label that is
-    absent: so each type is checked with all its labels.
-    """
-    for node in target.launchable.expected.values():
-        labels = {**place_labels(node.labels, offering.zone), **offering.labels}
-        if not all(pod.needs.nodes.matches(node.name, labels) for pod in pods):
-            return False
-    return True
 
 
 def why_no_spot(candidate: Candidate, target: Target) -> str:

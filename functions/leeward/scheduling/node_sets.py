@@ -58,7 +58,7 @@ class Admission:
         taint = _untolerated(self.tolerations, node.taints, HARD)
         if taint is not None:
             return f"node(s) had untolerated taint {{{taint.key}: {taint.value}}}"
-        if not self.nodes.matches(node.name, node.labels):
+        if not _matches(self.nodes, node):
             return "node(s) didn't match Pod's node affinity/selector"
         return ""
 
@@ -119,7 +119,7 @@ class SpreadScope:
         """Return why the node is not counted. A cordon is no taint here: kubelets add one of that name beside it."""
         counted = (
             self.required <= node.labels.keys()
-            and (self.nodes is None or self.nodes.matches(node.name, node.labels))
+            and (self.nodes is None or _matches(self.nodes, node))
             and (self.tolerations is None or _untolerated(self.tolerations, node.taints, HARD) is None)
         )
         return "" if counted else "not counted"
@@ -187,11 +187,19 @@ class NodeSet:
     def _answer(self, node: NodeSpec) -> str:
         if self._question.by_name:
             return self._question.refusal(node)
-        alike = (tuple(node.labels.get(key) for key in self._keys), node.taints, node.unschedulable, node.closed)
+        labels = tuple(node.labels.get(key) for key in self._keys)
+        alike = (labels, node.variants, node.taints, node.unschedulable, node.closed)
         found = self._answers.get(alike)
         if found is None:
             found = self._answers[alike] = self._question.refusal(node)
         return found
+
+
+def _matches(choice: NodeChoice, node: NodeSpec) -> bool:
+    """Return whether the choice accepts the node, whichever of its types is launched."""
+    if not node.variants:
+        return choice.matches(node.name, node.labels)
+    return all(choice.matches(node.name, {**node.labels, **dict(variant)}) for variant in node.variants)
 
 
 def _untolerated(

@@ -20,6 +20,9 @@ EBS_ZONE_LABEL = "topology.ebs.csi.aws.com/zone"  # set on every node by the EBS
 class NodeSpec:
     """One node. `attach_limits`: number of volumes by CSI driver; a driver that is not listed has no limit.
 
+    `variants`: of a node that stands for several instance types, the labels in which these differ, once for each: a
+    requirement has to hold for all of them.
+
     `closed`: why the node accepts no pod, whatever the pod tolerates, in kube-scheduler's style; empty: it accepts
     pods.
     """
@@ -30,6 +33,7 @@ class NodeSpec:
     taints: tuple[Taint, ...] = ()
     unschedulable: bool = False
     attach_limits: Mapping[str, int] = field(default_factory=dict)
+    variants: tuple[tuple[tuple[str, str], ...], ...] = ()
     closed: str = ""
 
     @classmethod

@@ -29,8 +29,8 @@ class Launchable:
 
     `types`: instance types, in the group's order. `zones`: zones with a subnet of the group. `subnets`: subnet ids by
     zone. `capacity` None: the group mixes on-demand and spot. `expected`: node by instance type. `template`: one node
-    that stands for all types, with the smallest allocatable of each resource, the labels that all types have and every
-    taint that any has; it has one offering per zone. `prices`: dollars an hour of the most expensive type, by zone;
+    that stands for all types, with the smallest allocatable of each resource, the labels that all types have (those in which they
+    differ are variants) and every taint that any has; it has one offering per zone. `prices`: dollars an hour of the most expensive type, by zone;
     a zone with a type of unknown price is absent. `left`: MaxSize less desired size, at least 0. `launches`: launch
     settings by type, None where they cannot be read.
     """
@@ -146,10 +146,7 @@ def _shared_in(zone: str, nodes: Iterable[ExpectedNode]) -> dict[str, str]:
 
 
 def smallest(name: str, nodes: Sequence[ExpectedNode]) -> NodeSpec:
-    """Return a node such that a pod that fits it fits each of `nodes`.
-
-    Exception: a pod that requires a label to be absent, or not to have certain values. `accepted_everywhere` checks it.
-    """
+    """Return a node such that a pod that fits it fits each of `nodes`: labels in which they differ are variants."""
     first = nodes[0] if nodes else None
     common = dict(first.labels) if first else {}
     allocatable = dict(first.allocatable) if first else {}
@@ -161,7 +158,12 @@ def smallest(name: str, nodes: Sequence[ExpectedNode]) -> NodeSpec:
         }
         taints |= dict.fromkeys(node.taints)
     labels = {key: value for key, value in common.items() if key not in _OFFERING_LABELS}
-    return NodeSpec(name=name, labels=labels, allocatable=allocatable, taints=tuple(taints))
+    differing = [
+        {key: value for key, value in node.labels.items() if key not in common and key not in _OFFERING_LABELS}
+        for node in nodes
+    ]
+    variants = tuple(dict.fromkeys(tuple(sorted(one.items())) for one in differing)) if any(differing) else ()
+    return NodeSpec(name=name, labels=labels, allocatable=allocatable, taints=tuple(taints), variants=variants)
 
 
 def _zone_labels(zone: str, ids: Sequence[str], subnets: Iterable[Subnet]) -> dict[str, str]:

@@ -23,6 +23,12 @@ OF_PLANNING = (
         tests=("tests/unit/node_template/test_observed.py",),
     ),
     Planted(
+        name="a pod fits on a group if one of its types suits it",
+        story="asks whether some launch would do, where any may come",
+        edits=(edit("leeward.scheduling.node_sets._matches", "return all(", "return any("),),
+        tests=("tests/unit/snapshot/test_launchable.py",),
+    ),
+    Planted(
         name="a pod that is made smaller frees what its node still holds",
         story="reads the requests where their owner writes them",
         edits=(edit("leeward.scheduling.requests._held", "if status is None:", "if True:"),),

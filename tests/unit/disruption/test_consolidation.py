@@ -248,7 +248,15 @@ def test_a_not_in_rule_holds_for_every_type_and_not_for_the_label_that_is_missin
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
     fleet = a_fleet().group("web", "large").group("batch", "small", "medium").node("n1")
     assert going(fleet.pod("a", "n1", affinity=affinity)) == []
-    assert "not every type that batch may launch suits the pods" in reason(fleet, "n1")
+    assert "A new node of batch in us-east-1a: node(s) didn't match Pod's node affinity/selector" in reason(fleet, "n1")
+
+
+def test_pods_that_accept_every_type_of_a_group_get_a_node_of_it():
+    expression = {"key": "node.kubernetes.io/instance-type", "operator": "In", "values": ["large", "medium", "small"]}
+    required = {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
+    fleet = a_fleet().group("web", "large").group("batch", "small", "medium").node("n1")
+    assert going(fleet.pod("a", "n1", affinity=affinity)) == [("n1",)]
 
 
 def test_a_group_does_not_lend_itself_a_node_that_never_comes():

@@ -6,6 +6,8 @@ from leeward.model.instance import CapacityType
 from leeward.model.subnet import Subnet
 from leeward.node_template.build import ExpectedNode
 from leeward.node_template.choices import Choices
+from leeward.scheduling.node_affinity import NodeChoice
+from leeward.scheduling.node_sets import Admission
 from leeward.snapshot.launchable import launchable
 
 ZONE_ID = "topology.k8s.aws/zone-id"
@@ -28,3 +30,40 @@ def launches(**labels_of_types):
 def test_new_nodes_of_a_zone_carry_the_id_of_the_zone():
     template = launches(small={"pool": "web", ZONE_ID: "of-another"}).template
     assert [template.new_node(at, 1).labels.get(ZONE_ID) for at in (0, 1)] == ["tst1-az3", None]
+
+
+def refused(template, *lines, operator="In", labels=None):
+    """Whether a pod with this node affinity is refused on a new node."""
+    expression = {"key": lines[0], "operator": operator, **({"values": list(lines[1:])} if lines[1:] else {})}
+    required = {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
+    choice = NodeChoice.from_json({"affinity": affinity, "nodeSelector": labels or {}})
+    return bool(Admission(tolerations=(), nodes=choice).refusal(template.new_node(0, 1)))
+
+
+def test_a_requirement_holds_if_it_holds_for_the_label_of_every_type():
+    large = {"kind": "large", "arch": "amd64", "pool": "web"}
+    template = launches(large=large, arm={"kind": "arm", "pool": "web"}).template
+    assert template.node.labels == {"pool": "web"}
+    assert not refused(template, "kind", "large", "arm", "huge")
+    assert refused(template, "kind", "large")
+    assert not refused(template, "kind", "huge", operator="NotIn")
+    assert refused(template, "kind", "arm", operator="NotIn")
+    assert not refused(template, "kind", operator="Exists")
+    assert refused(template, "arch", operator="Exists"), "one type is without it"
+    assert refused(template, "arch", operator="DoesNotExist")
+    assert not refused(template, "kind", "large", "arm", labels={"pool": "web"})
+
+
+def test_terms_are_tried_for_each_type_and_labels_of_one_type_are_its_own():
+    template = launches(a={"size": "1", "arch": "x"}, b={"size": "2", "arch": "y"}).template
+    terms = [{"size": "1", "arch": "x"}, {"size": "2", "arch": "y"}]
+
+    def choice(*terms):
+        lines = [[{"key": key, "operator": "In", "values": [value]} for key, value in one.items()] for one in terms]
+        required = {"nodeSelectorTerms": [{"matchExpressions": line} for line in lines]}
+        affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
+        return Admission(tolerations=(), nodes=NodeChoice.from_json({"affinity": affinity}))
+
+    assert not choice(*terms).refusal(template.new_node(0, 1))
+    assert choice({"size": "1", "arch": "y"}, {"size": "2", "arch": "x"}).refusal(template.new_node(0, 1))

@@ -17,7 +17,7 @@ from leeward.disruption.candidates import Candidate
 from leeward.disruption.launch_inputs import why_failed_before
 from leeward.disruption.methods.proposals import Miss, Proposal, delete_proposal, replace_proposal, suits, with_zones
 from leeward.disruption.planning_state import PlanningState
-from leeward.disruption.removal import Removal, accepted
+from leeward.disruption.removal import Removal
 from leeward.disruption.savings import price_of_all, reason_not_worth
 from leeward.disruption.targets import Target
 from leeward.policy.document import Reason
@@ -159,8 +159,8 @@ class _GreedySearch:
             return None
         if why_failed_before(self._state.snapshot, nodes, target.group):
             return None
-        removal = accepted(self._state, Removal(placements=self._placements, new_nodes=self._new), target)
-        return None if removal.why else with_zones(self._state, nodes, target, removal)
+        removal = Removal(placements=self._placements, new_nodes=tuple(self._new))
+        return with_zones(self._state, nodes, target, removal)
 
 
 def best_sets(
