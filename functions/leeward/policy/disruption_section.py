@@ -42,6 +42,7 @@ def disruption(spec: Section) -> DisruptionPolicy:
             alarms=section.texts("alarms"),
             spot_to_spot=spot,
             spot_to_spot_minimum_types=types,
+            architecture=section.word("architecture", default.architecture, ("same", "any")),
             budgets=_budgets(section, default.budgets),
             do_not_disrupt=section.boolean("doNotDisrupt", default.do_not_disrupt),
         )

@@ -191,6 +191,7 @@ class DisruptionPolicy:
     alarms: tuple[str, ...] = ()  # CloudWatch alarms, which hold every command
     spot_to_spot: bool = False
     spot_to_spot_minimum_types: int = 15
+    architecture: str = "same"  # or any: pods without a selector may be planned onto another CPU architecture
     budgets: tuple[Budget, ...] = (Budget(),)
     do_not_disrupt: bool = False
 

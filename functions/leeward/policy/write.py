@@ -195,6 +195,7 @@ def _disruption(section: DisruptionPolicy) -> dict[str, Any]:
         "cooldown": format_duration(section.cooldown),
         "alarms": list(section.alarms),
         "spotToSpot": {"enabled": section.spot_to_spot, "minimumTypes": section.spot_to_spot_minimum_types},
+        "architecture": section.architecture,
         "budgets": [_budget(budget) for budget in section.budgets],
         "doNotDisrupt": section.do_not_disrupt,
     }

@@ -13,6 +13,7 @@ from leeward.model.well_known import DISRUPTED_TAINT
 from leeward.scheduling.fleet import Fleet
 from leeward.scheduling.node_affinity import NodeChoice, NodeTerm, label_keys
 from leeward.scheduling.nodes import NodeSpec
+from leeward.scheduling.selectors import Requirement
 from leeward.scheduling.volumes import TOPOLOGY_LABELS
 
 CORDON = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
@@ -36,14 +37,15 @@ class Question(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admission:
-    """Filters NodeUnschedulable, TaintToleration and NodeAffinity, in their order."""
+    """Filters NodeUnschedulable, TaintToleration and NodeAffinity, in their order, and the platform of a plan."""
 
     tolerations: tuple[Toleration, ...]
     nodes: NodeChoice
+    platform: tuple[Requirement, ...] = ()
 
     @property
     def keys(self) -> frozenset[str]:
-        return self.nodes.keys
+        return self.nodes.keys.union(one.key for one in self.platform)
 
     @property
     def by_name(self) -> bool:
@@ -60,6 +62,8 @@ class Admission:
             return f"node(s) had untolerated taint {{{taint.key}: {taint.value}}}"
         if not _matches(self.nodes, node):
             return "node(s) didn't match Pod's node affinity/selector"
+        if self.platform and not _matches(NodeChoice(selector=self.platform), node):
+            return "node(s) were of another operating system or architecture"
         return ""
 
 

@@ -163,7 +163,8 @@ class Kinds:
             return [Never(needs.never_placed)]
         if volumes.missing:
             return [Never(volumes.missing)]
-        rules: list[Rule] = [OfNode(self._set(Admission(tolerations=needs.tolerations, nodes=needs.nodes)))]
+        admitted = Admission(tolerations=needs.tolerations, nodes=needs.nodes, platform=needs.platform)
+        rules: list[Rule] = [OfNode(self._set(admitted))]
         if needs.ports:
             rules.append(FreePorts(self.ports, needs.ports))
         rules.append(NodeResourcesFit([(name, self.capacity(name), amount) for name, amount in needs.requests]))

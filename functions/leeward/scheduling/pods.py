@@ -23,6 +23,7 @@ from leeward.scheduling.pod_affinity import (
     spread_constraints,
 )
 from leeward.scheduling.requests import HostPort, as_held, host_ports, pod_requests
+from leeward.scheduling.selectors import Requirement
 from leeward.scheduling.volumes import NO_VOLUMES, Storage, VolumeNeeds
 
 NO_STORAGE = Storage(claims={}, volumes={}, classes={})
@@ -53,12 +54,14 @@ class Needs:
     it waits for before it is scheduled at all (SchedulingGates). `beyond_limit`: why it is not placed: a list beyond
     the limits of planning (`pod_limits`), whose rules are then not read, and with `closes_node` may keep other pods off
     its node; or rules that planning does not know (`unjudged_pods`). Empty where it can be placed.
+    `platform`: operating system and architecture that a plan keeps (`snapshot.platform`); kube-scheduler asks neither.
     """
 
     requests: tuple[tuple[str, int], ...]
     ports: tuple[HostPort, ...] = ()
     tolerations: tuple[Toleration, ...] = ()
     nodes: NodeChoice = ANY_NODE
+    platform: tuple[Requirement, ...] = ()
     volumes: VolumeNeeds = NO_VOLUMES
     near: tuple[PodTerm, ...] = ()
     away: tuple[PodTerm, ...] = ()

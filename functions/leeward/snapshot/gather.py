@@ -33,6 +33,7 @@ from leeward.scheduling.pods import PodReader, PodSpec
 from leeward.scheduling.volumes import Storage
 from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.snapshot.launches import LaunchFacts, launchable_of, launched_from, looked_up, ready_nodes
+from leeward.snapshot.platform import with_platforms
 from leeward.snapshot.volume_limits import seen_limits
 
 
@@ -66,7 +67,7 @@ def gather(
     settings = launched_from((groups[name] for name in selected), ports.launches)
     nodes = list(zip(objects.nodes, objects.node_specs, strict=True))
     facts = replace(facts, ready={name: ready_nodes(groups[name], nodes, instances, settings) for name in selected})
-    return ClusterSnapshot(
+    snapshot = ClusterSnapshot(
         cluster=cluster,
         now=now,
         policies=policies,
@@ -89,6 +90,7 @@ def gather(
         shifts=Known(shifts),
         warnings=tuple(warnings),
     )
+    return replace(snapshot, pod_specs=with_platforms(snapshot))
 
 
 def read_specs(kubernetes: Kubernetes) -> tuple[tuple[NodeSpec, ...], tuple[PodSpec, ...]]:

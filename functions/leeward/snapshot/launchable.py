@@ -29,10 +29,10 @@ class Launchable:
 
     `types`: instance types, in the group's order. `zones`: zones with a subnet of the group. `subnets`: subnet ids by
     zone. `capacity` None: the group mixes on-demand and spot. `expected`: node by instance type. `template`: one node
-    that stands for all types, with the smallest allocatable of each resource, the labels that all types have (those in which they
-    differ are variants) and every taint that any has; it has one offering per zone. `prices`: dollars an hour of the most expensive type, by zone;
-    a zone with a type of unknown price is absent. `left`: MaxSize less desired size, at least 0. `launches`: launch
-    settings by type, None where they cannot be read.
+    that stands for all types, with the smallest allocatable of each resource, the labels that all types have
+    (those in which they differ are variants) and every taint that any has; it has one offering per zone. `prices`:
+    dollars an hour of the most expensive type, by zone; a zone with a type of unknown price is absent. `left`: MaxSize
+    less desired size, at least 0. `launches`: launch settings by type, None where they cannot be read.
     """
 
     group: str

@@ -29,6 +29,14 @@ OF_PLANNING = (
         tests=("tests/unit/snapshot/test_launchable.py",),
     ),
     Planted(
+        name="a plan moves pods onto whatever kube-scheduler allows",
+        story="seeks the cheapest group, of which operating system it may be",
+        edits=(
+            edit("leeward.snapshot.platform.with_platforms", "if pod.stays or not (system or architecture)", "if True"),
+        ),
+        tests=("tests/unit/snapshot/test_platform.py",),
+    ),
+    Planted(
         name="a pod that is made smaller frees what its node still holds",
         story="reads the requests where their owner writes them",
         edits=(edit("leeward.scheduling.requests._held", "if status is None:", "if True:"),),

@@ -132,6 +132,7 @@ def test_every_key_can_be_set():
             "cooldown": "1m",
             "alarms": ["latency"],
             "spotToSpot": {"enabled": True, "minimumTypes": 3},
+            "architecture": "any",
             "budgets": [{"nodes": 5, "zone": "us-east-1a", "reasons": ["Upgrade", "Empty"]}],
             "doNotDisrupt": True,
         },
