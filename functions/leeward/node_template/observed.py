@@ -34,7 +34,7 @@ class ReadyNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observed:
-    """What nodes of a type share. `labels`: in every zone; `by_zone`: in that zone. `allocatable`: the smallest amount
+    """Observation of nodes of a type. `labels`: in every zone; `by_zone`: in that zone. `allocatable`: the smallest amount
     of each resource that all of them report. `carried`: every label of any of them.
     """
 
