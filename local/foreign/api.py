@@ -36,6 +36,10 @@ class ApiClient:
                 lines.add(name, value)
         return self._pool.request(method, self._access.url + path, body=body, headers=lines)
 
+    def close(self) -> None:
+        """Close the kept connections; the next request opens new ones."""
+        self._pool.clear()
+
     def call(self, method: str, path: str, body: Any = None, *, kind: str = "application/json") -> Any:
         """Return the JSON answer. Raises ApiError for 4xx and 5xx, urllib3's HTTPError without an answer."""
         data = None if body is None else json.dumps(body).encode()

@@ -12,17 +12,21 @@ from tests.contract.worlds.clusters import ServedCluster, SimulatedCluster
 
 MODEL, EMULATOR, CLUSTER = "the model", "the emulator", "the cluster"
 KUBECONFIG = os.environ.get("LEEWARD_CONTRACT_KUBECONFIG", "")
+QUICK = ClusterSettings(pod_start=0.05, pod_gc_period=0, pod_gc_quarantine=0.1)
 ON_A_CLUSTER = [CLUSTER] if KUBECONFIG else []
+
+
+def with_nodes(server, folder):
+    server.write_files(folder)
+    with server.lock:
+        for name in ("node-a", "node-b"):
+            server.model.add_node(NodeSpec(name=name, instance_id=f"i-{name[-1]}"))
 
 
 @pytest.fixture
 def emulated(tmp_path):
-    settings = ClusterSettings(pod_start=0.05, pod_gc_period=0, pod_gc_quarantine=0.1)
-    with ClusterServer(name="blue", settings=settings) as server:
-        server.write_files(tmp_path)
-        with server.lock:
-            for name in ("node-a", "node-b"):
-                server.model.add_node(NodeSpec(name=name, instance_id=f"i-{name[-1]}"))
+    with ClusterServer(name="blue", settings=QUICK) as server:
+        with_nodes(server, tmp_path)
         world = ServedCluster(tmp_path / "kubeconfig", patience=120)
         yield world
         world.close()

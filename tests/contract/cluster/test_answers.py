@@ -217,3 +217,68 @@ def test_a_scale_is_written_at_the_version_that_was_read_alone(world):
     assert not world.api.scale(before, 3)
     after = world.until(lambda: len(ready(world, "web")) == 2 and world.api.deployment_of(pod), "two replicas Ready")
     assert after.replicas == 2
+
+
+def test_the_status_of_a_pod_is_written_by_itself_and_annotations_with_it(world):
+    a_lone_pod(world, "alone")
+    (pod,) = [pod for pod in world.api.pods() if pod.namespace == world.namespace]
+    world.api.annotate_pods([pod], {"example.com/until": "noon"})()
+    condition = {"type": "example.com/held", "status": "True", "reason": "Held", "message": "until noon"}
+    conditions = [*there(world, "alone")["status"]["conditions"], condition]
+    patch = {"spec": {"activeDeadlineSeconds": 5}, "status": {"conditions": conditions}}
+    reply = world.patch("pods", "alone", patch, subresource="status")
+    assert reply.code == 200
+    assert "activeDeadlineSeconds" not in reply.body["spec"]
+    assert "Held" in {one.get("reason") for one in reply.body["status"]["conditions"]}
+    assert there(world, "alone")["metadata"]["annotations"]["example.com/until"] == "noon"
+    world.patch("pods", "alone", {"status": {"conditions": []}})  # of the pod, which leaves its status alone
+    assert "alone" in ready(world, "alone")
+
+
+def test_a_resize_changes_the_sizes_of_a_pod_that_an_update_of_the_pod_may_not_change(world):
+    a_lone_pod(world, "alone")
+    (container,) = there(world, "alone")["spec"]["containers"]
+    larger = {**container, "image": "another", "resources": {"requests": {"cpu": "60m", "memory": "16Mi"}}}
+    patch = {"spec": {"containers": [larger]}}
+    assert world.patch("pods", "alone", {"spec": {"containers": [{**larger, "image": container["image"]}]}}).code == 422
+    reply = world.patch("pods", "alone", patch, subresource="resize")
+    assert reply.code == 200, reply.body
+    (changed,) = reply.body["spec"]["containers"]
+    assert (changed["resources"]["requests"]["cpu"], changed["image"]) == ("60m", container["image"])
+
+
+def test_a_pod_whose_claim_no_driver_can_allocate_is_not_placed(world):
+    device = {"metadata": {"name": world.namespace}, "spec": {}}
+    asked = [{"name": "gpu", "exactly": {"deviceClassName": world.namespace}}]
+    try:
+        assert world.post("deviceclasses", device).code == 201
+        claim = {"metadata": {"name": "gpu"}, "spec": {"devices": {"requests": asked}}}
+        assert world.post("resourceclaims", claim).code == 201
+        pod = {"metadata": {"name": "with-gpu"}, "spec": with_claim("gpu")}
+        assert world.post("pods", pod).code == 201
+
+        def refused():
+            conditions = there(world, "with-gpu")["status"].get("conditions") or ()
+            return [one["message"] for one in conditions if one["type"] == "PodScheduled" and one["status"] == "False"]
+
+        (message,) = world.until(refused, "the scheduler has judged it")
+        assert "cannot allocate all claims" in message
+    finally:
+        world.remove("deviceclasses", world.namespace)
+
+
+def with_claim(name):
+    container = {"name": "main", "image": "busybox", "resources": {"claims": [{"name": name}]}}
+    return {"containers": [container], "resourceClaims": [{"name": name, "resourceClaimName": name}]}
+
+
+def test_a_path_that_does_not_exist_is_a_status_where_its_group_is_served(served_world):
+    for path in ("/api/v1/things", "/apis/apps/v9/deployments", "/api/v1/namespaces/default/pods/absent/things"):
+        reply = served_world.get(path)
+        assert (reply.code, reply.reason, reply.body["details"]) == (404, "NotFound", {})
+    assert served_world.get("/apis/nothing.example.com/v1/things").code == 404  # plain text up to 1.37
+
+
+def test_a_version_of_the_future_is_waited_for_and_then_asked_for_again(served_world):
+    reply = served_world.list("configmaps", "resourceVersion=9000000000000000000")
+    assert (reply.code, reply.retry_after) == (504, 1)

@@ -126,3 +126,18 @@ def test_the_pods_of_a_node_that_is_gone_go_and_come_up_elsewhere(expendable_wor
     world.until(lambda: not lost & {pod["metadata"]["name"] for pod in world.pods()}, "its pods are gone")
     world.until(lambda: len(ready(world, "web")) == 2, "two are Ready again")
     assert node not in ready(world, "web").values()
+
+
+def test_a_second_replica_is_ready_before_the_first_leaves_and_one_is_left_in_the_end(world):
+    a_deployment(world)
+    ((name, node),) = ready(world, "web").items()
+    world.api.taint(world.api.node(node), TAINT)
+    pod = pod_on(world, name, node)
+    assert world.api.scale(world.api.deployment_of(pod), 2)
+    world.until(lambda: len(ready(world, "web")) == 2, "the second is Ready")
+    evict(world, name, node)
+    assert ready(world, "web")
+    world.until(lambda: len(ready(world, "web")) == 2, "its successor is Ready")
+    assert world.api.scale(world.api.deployment(world.namespace, "web"), 1)
+    world.until(lambda: len(ready(world, "web")) == 1, "one is left")
+    assert set(ready(world, "web").values()) == set(world.nodes) - {node}

@@ -2,23 +2,20 @@
 
 The product's client (or the simulation's) does what the product does; workloads are put in as their owner would."""
 
-import base64
 import json
 import os
-import ssl
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-import urllib3
-import yaml
-
 from leeward.adapters.clock import SystemClock
 from leeward.adapters.kubernetes.api import ClusterApi
 from leeward.adapters.kubernetes.client import ClusterClient, Endpoint
+from leeward.errors import AccessDeniedError
 from leeward.model.node import disruption_taint
+from leeward.ports.clock import Clock
 from leeward.ports.kubernetes import Kubernetes
 from local.cluster.deletion import DeleteOptions
 from local.cluster.errors import ApiError
@@ -26,6 +23,8 @@ from local.cluster.model import Cluster
 from local.cluster.nodes import NodeSpec
 from local.cluster.patches import PatchType
 from local.cluster.settings import IGNORE_SIGTERM, ClusterSettings
+from local.foreign.api import ApiClient
+from local.foreign.kubeconfig import read
 from simulation.kubernetes import SimKubernetes
 from tests.fakes.clock import FakeClock
 
@@ -36,7 +35,10 @@ ADMISSION = "apis/admissionregistration.k8s.io/v1"
 PATHS = {
     "deployments": "apis/apps/v1",
     "daemonsets": "apis/apps/v1",
+    "deviceclasses": "apis/resource.k8s.io/v1",
+    "resourceclaims": "apis/resource.k8s.io/v1",
     "poddisruptionbudgets": "apis/policy/v1",
+    "clusterrolebindings": "apis/rbac.authorization.k8s.io/v1",
     "validatingadmissionpolicies": ADMISSION,
     "validatingadmissionpolicybindings": ADMISSION,
     "validatingwebhookconfigurations": ADMISSION,
@@ -45,6 +47,8 @@ PATHS = {
 
 CLUSTER_WIDE = frozenset(
     {
+        "clusterrolebindings",
+        "deviceclasses",
         "namespaces",
         "nodes",
         "validatingadmissionpolicies",
@@ -60,6 +64,8 @@ class Reply(NamedTuple):
     code: int
     body: Mapping[str, Any]
     warnings: Sequence[str] = ()
+    content_type: str = "application/json"
+    retry_after: int | None = None
 
     @property
     def reason(self) -> str:
@@ -112,13 +118,13 @@ class SimulatedCluster:
     namespace = "contract"
     nodes = ("node-a", "node-b")
 
-    def __init__(self) -> None:
+    def __init__(self, disturb: Callable[[str], None] = lambda _: None) -> None:
         self._clock = FakeClock()
         self._model = Cluster(clock=self._now, settings=ClusterSettings())
         self._model.create("namespaces", {"metadata": {"name": self.namespace}})
         for name in self.nodes:
             self._model.add_node(NodeSpec(name=name, instance_id=f"i-{name[-1]}"))
-        self.api: Kubernetes = SimKubernetes(self._model, self._clock)
+        self.api: Kubernetes = SimKubernetes(self._model, self._clock, disturb)
         self._model.step(self._now())
 
     def create(self, resource: str, body: Mapping[str, Any]) -> None:
@@ -167,25 +173,60 @@ def _replied(act: Callable[[], Any], code: int = 200) -> Reply:
 
 
 class ServedCluster:
-    """Whatever the kubeconfig's current context names; its user needs a token and an administrator's rights."""
+    """Whatever the kubeconfig's current context names. docs/designs/local-stack.md says what that cluster needs."""
 
     pace = 0.05
 
     def __init__(self, kubeconfig: Path, patience: float) -> None:
-        where, token = _context(kubeconfig)
-        self._patience, self._headers = patience, {"authorization": f"Bearer {token}"}
-        self._url = where.url
-        self._pool = urllib3.PoolManager(ssl_context=ssl.create_default_context(cadata=where.ca), retries=False)
-        self._client = ClusterClient("contract", _KubeConfig(where, token), SystemClock())
-        self.api: Kubernetes = ClusterApi(self._client)
+        access = read(kubeconfig)
+        self._patience, self._admin = patience, ApiClient(access)
         self.namespace = f"contract-{uuid.uuid4().hex[:8]}"
+        self._others: list[str] = []
+        self._where = Endpoint(url=access.url, ca=access.ca or None)
+        self._client = self.client(access.token)
         self._call("POST", "/api/v1/namespaces", {"metadata": {"name": self.namespace}})
+        try:
+            if not access.token:
+                self._client = self.client(self._token())
+            self.api: Kubernetes = ClusterApi(self._client)
+            self.nodes = self._workers()
+        except BaseException:
+            self._remove_own()
+            raise
+
+    def client(self, token: str, clock: Clock | None = None) -> ClusterClient:
+        """Return the product's client of a user. It knows tokens alone, as EKS does."""
+        return ClusterClient("contract", _KubeConfig(self._where, token), clock or SystemClock())
+
+    def _token(self) -> str:
+        """Return a token with the rights of an administrator, for a kubeconfig with a client certificate."""
+        account = {"kind": "ServiceAccount", "name": "contract", "namespace": self.namespace}
+        self.create("serviceaccounts", {"metadata": {"name": "contract"}})
+        role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"}
+        binding = {"metadata": {"name": self.namespace}, "roleRef": role, "subjects": [account]}
+        self.create("clusterrolebindings", binding)
+        asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 3600}}
+        token = self.post("serviceaccounts", asked, name="contract", subresource="token").body["status"]["token"]
+        self.until(lambda: self._is_allowed(token), "the binding of the service account counts")
+        return str(token)
+
+    def _is_allowed(self, token: str) -> bool:
+        try:
+            return bool(ClusterApi(self.client(token)).nodes())
+        except AccessDeniedError:
+            return False
+
+    def _workers(self) -> tuple[str, str]:
+        """Return two workers; cordon the others: a scenario about "the only free node" means it."""
         workers = [node.name for node in self.api.nodes() if node.ready and not node.unschedulable and not node.taints]
-        assert len(workers) >= 2, f"found the workers {workers}, expected two that take pods"
-        self.nodes = (workers[0], workers[1])
-        self._others = workers[2:]
-        for name in self._others:  # a scenario about "the only free node" means it
+        assert len(workers) >= 2, (
+            f"found the workers {workers}, expected two or more that are Ready, without taints and without pods of "
+            "their own (docs/designs/local-stack.md, contract tests)"
+        )
+        for name in workers[2:]:
             self._cordon(name, unschedulable=True)
+            self._others.append(name)
+        return workers[0], workers[1]
 
     def create(self, resource: str, body: Mapping[str, Any]) -> None:
         self._call("POST", self._path(resource), body)
@@ -214,7 +255,11 @@ class ServedCluster:
 
     def list(self, resource: str, query: str) -> Reply:
         """With a query of its own."""
-        return self._ask("GET", f"{self._path(resource)}?{query}")
+        return self.get(f"{self._path(resource)}?{query}")
+
+    def get(self, path: str) -> Reply:
+        """Of a path of its own."""
+        return self._ask("GET", path)
 
     def _path(self, *parts: str) -> str:
         resource = parts[0]
@@ -239,11 +284,15 @@ class ServedCluster:
             node = self.api.node(name)
             if node is not None:
                 self.api.untaint(node, disruption_taint(node.disrupted_by or ""))
+        self._remove_own()
+
+    def _remove_own(self) -> None:
         for name in self._others:
             self._cordon(name, unschedulable=None)
+        self.remove("clusterrolebindings", self.namespace)
         self._ask("DELETE", f"/api/v1/namespaces/{self.namespace}")
         self._client.close()
-        self._pool.clear()
+        self._admin.close()
 
     def _cordon(self, name: str, *, unschedulable: bool | None) -> None:
         self.patch("nodes", name, {"spec": {"unschedulable": unschedulable}})
@@ -257,9 +306,11 @@ class ServedCluster:
         self, method: str, path: str, body: Mapping[str, Any] | None = None, content_type: str = "application/json"
     ) -> Reply:
         data = None if body is None else json.dumps(body).encode()
-        headers = {**self._headers, "content-type": content_type}
-        answer = self._pool.request(method, self._url + path, body=data, headers=headers)
-        return Reply(answer.status, json.loads(answer.data), answer.headers.getlist("warning"))
+        answer = self._admin.send(method, path, data, {"content-type": content_type})
+        kind = answer.headers.get("content-type", "").partition(";")[0]
+        said = json.loads(answer.data) if kind == "application/json" else {"message": answer.data.decode()}
+        rest = answer.headers.get("retry-after", "")
+        return Reply(answer.status, said, answer.headers.getlist("warning"), kind, int(rest) if rest else None)
 
 
 class _KubeConfig:
@@ -273,15 +324,6 @@ class _KubeConfig:
 
     def token(self, *, fresh: bool = False) -> str:
         return self._token
-
-
-def _context(kubeconfig: Path) -> tuple[Endpoint, str]:
-    document = yaml.safe_load(kubeconfig.read_text())
-    named = {kind: {item["name"]: item for item in document[kind]} for kind in ("clusters", "users", "contexts")}
-    context = named["contexts"][document["current-context"]]["context"]
-    cluster, user = named["clusters"][context["cluster"]]["cluster"], named["users"][context["user"]]["user"]
-    ca = base64.b64decode(cluster["certificate-authority-data"]).decode()
-    return Endpoint(url=cluster["server"].rstrip("/"), ca=ca), user["token"]
 
 
 def _template(app: str, **spec: Any) -> dict[str, Any]:
