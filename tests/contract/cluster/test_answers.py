@@ -263,6 +263,8 @@ def test_a_pod_whose_claim_no_driver_can_allocate_is_not_placed(world):
 
         (message,) = world.until(refused, "the scheduler has judged it")
         assert "cannot allocate all claims" in message
+        (read,) = [pod for pod in world.api.pods() if pod.namespace == world.namespace]
+        assert "resource claims" in read.beyond_limit  # planning moves it nowhere
     finally:
         world.remove("deviceclasses", world.namespace)
 
