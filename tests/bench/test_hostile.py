@@ -4,7 +4,6 @@ import pytest
 
 from bench.hostile import RATIO, SHAPES, WITHIN, calls_within, ratio
 
-
 FIRST, *OTHERS = SHAPES
 
 

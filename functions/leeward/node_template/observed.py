@@ -34,8 +34,8 @@ class ReadyNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observed:
-    """Observation of nodes of a type. `labels`: in every zone; `by_zone`: in that zone. `allocatable`: the smallest amount
-    of each resource that all of them report. `carried`: every label of any of them.
+    """Observation of nodes of a type. `labels`: in every zone; `by_zone`: in that zone. `allocatable`: the smallest
+    amount of each resource that all of them report. `carried`: every label of any of them.
     """
 
     labels: Mapping[str, str] = field(default_factory=dict)
