@@ -21,6 +21,7 @@ METHODS = {
     "claims.surge": [(_UPDATE, "termination#i-1")],
     "claims.plan": [(_UPDATE, "termination#i-1")],
     "claims.close": _RECORD,
+    "claims.withdraw": _RECORD,
     "claims.open_instances": [("dynamodb:Query", "termination")],
     "claims.once": [(_PUT, "once#unhealthy#uid")],
     "upgrades.read": [(_GET, "upgrade#web")],

@@ -18,10 +18,8 @@ RARELY = {
     ("leeward-taint", "list endpointslices"): "an upgrade of nodes behind a Service of type LoadBalancer",
 }
 RARELY_IN_THE_TABLE = {
-    ("disrupt", "dynamodb:GetItem", "termination"): "a node whose termination another cause has claimed meanwhile",
     ("disrupt", "dynamodb:GetItem", "maximum"): "a replacement in a group at MaxSize",
     ("disrupt", "dynamodb:GetItem", "reservations"): "a replacement, before which it reads what spot capacity is short",
-    ("reconciler", "dynamodb:PutItem", "once"): "an unhealthy node or a stale taint, seen for the first time",
     ("reconciler", "dynamodb:PutItem", "pause"): "a pause without an end, once a day, and one that has ended",
     ("reconciler", "dynamodb:BatchGetItem", "facts"): "a zonal shift, whose zone id is looked up among the subnets",
     ("drain", "dynamodb:PutItem", "termination"): "a launch that the step of another execution has overtaken",
@@ -29,7 +27,6 @@ RARELY_IN_THE_TABLE = {
     ("interruption", "dynamodb:GetItem", "facts"): "a notice of a zonal shift",
     ("interruption", "dynamodb:BatchGetItem", "facts"): "a notice of a zonal shift",
     ("interruption", "dynamodb:PutItem", "facts"): "a notice of a zonal shift",
-    ("reconciler", "dynamodb:PutItem", "upgrade"): "an upgrade whose execution has ended without a Catch",
     ("reconciler", "dynamodb:PutItem", "disruption"): "a run that died while its groups were changed",
 }
 STARTS = {"executions.start": "states:StartExecution", "executions.wake": "states:SendTaskSuccess"}
