@@ -17,8 +17,8 @@ from simulation.view import WorldView
 SUCCEEDS = 120.0  # seconds from an eviction to the pod that takes its place
 WITHIN = 3600.0  # seconds from one eviction to the next
 ENOUGH = 30  # moves, below which a share says nothing
-MOST_AGAIN = 0.35  # of the pods that nothing urgent moved: 0.20 in the worst of 42 worlds, 0.055 in all of them
-MOST_LAUNCHES = 1.5  # for each node that was under our taint: 0.91 in the worst of 42 worlds, 0.41 in all of them
+MOST_AGAIN = 0.35  # of the pods that nothing urgent moved; docs/benchmarks.md has the shares of drawn worlds
+MOST_LAUNCHES = 1.5  # for each node that was under our taint; docs/benchmarks.md has those of drawn worlds
 UNDO = {"abort", "rollback"}  # control requests of operators about an upgrade
 SPARE = 6  # launches of instances that never join, in a world with few nodes
 
