@@ -102,7 +102,7 @@ OF_UPGRADE_EDGES = (
     Planted(
         name="a zone that opens again gets no new node",
         story="counts new nodes against old ones and not by the zones for which the gate waits",
-        edits=(edit(f"{UPGRADE}.surge.launches.launches", "if gating or not record.cordoned:", "if False:"),),
+        edits=(edit(f"{UPGRADE}.surge.launches.launches", "gating or not record.cordoned", "False"),),
         tests=("tests/unit/upgrade/surge/test_launches.py",),
     ),
     Planted(
