@@ -165,13 +165,16 @@ def test_one_zone_of_three_hundred_nodes_is_evacuated_and_opened_again(verdicts)
         now = world.timeline.instant()
         empty = ZoneRecord(cluster=name)
         catalog.write_zone_record(evacuated(empty, zone=ILL, groups=(), by="me", why="", now=now), now)
+        world.system.recovery.history(name).append(closed)
 
     def open_again():
         left.extend(node["metadata"]["name"] for node in world.cluster.store.each("nodes") if zone_of(node) == ILL)
         now = world.timeline.instant()
         catalog.write_zone_record(opened(catalog.zone_record(name), ILL, now), now)
+        closed.ended = world.timeline.now()
 
     begins = world.timeline.now() + BEGINS
+    closed = Shifted(zone=ILL, began=begins)
     world.timeline.at(begins, evacuate, "an operator evacuates the zone")
     world.timeline.at(begins + 3600, open_again, "an operator opens the zone")
     outcome = world.run(1.5, CONVERGES)
