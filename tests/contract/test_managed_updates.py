@@ -13,6 +13,7 @@ from leeward.model.image import Image
 from leeward.model.launch import LaunchSource, LaunchTemplateRef, Override
 from leeward.ports.eks import ManagedState
 from leeward.workflow.alarms import read_alarms
+from local.aws.eks.clusters import KUBERNETES_VERSION
 from simulation.aws.alarms import SimAlarms
 from simulation.aws.managed import SimManagedUpdates
 from simulation.aws.templates import SimTemplates, template_of
@@ -151,7 +152,7 @@ class ModelledBeforehand:
 
     def __init__(self, port, model):
         self.port = port
-        model.versions[self.cluster] = "1.33"
+        model.versions[self.cluster] = KUBERNETES_VERSION
         model.known_images[self.image] = Image(
             id=self.image, architecture="amd64", owner="602401143452", alias="amazon"
         )
@@ -214,7 +215,7 @@ def test_what_runs_beside_a_group_is_reported(account):
 
 
 def test_versions_and_images_are_reported_and_an_unknown_image_is_not(account):
-    assert account.port.control_plane(account.cluster) == "1.33"
+    assert account.port.control_plane(account.cluster) == KUBERNETES_VERSION
     images = account.port.images([account.image, GONE])
     assert list(images) == [account.image]
     assert images[account.image].architecture == "amd64"

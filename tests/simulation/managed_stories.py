@@ -67,6 +67,7 @@ def _blocked():
 def _refused():
     """EKS does not take the first request."""
     world = _managed()
+    world.world.injector.faultless = False  # EKS' answers are as under a fault
     updates = world.world.system.managed_updates
     real, refusals = updates.start, ["InvalidRequestException: the node group is not ready for it"]
 
@@ -82,6 +83,7 @@ def _refused():
 def _failed():
     """EKS gives up for a reason of its own."""
     world = _managed()
+    world.world.injector.faultless = False
     updates = world.world.system.managed_updates
     world.at(ROLLS, lambda: updates.end("update-1", ManagedState.FAILED, "InternalFailure: try again"))
     return world.start("again", at=BEGIN + LONG)

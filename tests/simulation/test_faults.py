@@ -48,6 +48,10 @@ def test_no_faults_are_no_faults_and_all_are_all():
         "forbidden_seconds",
         "webhooks_per_hour",
         "token_buckets",
+        "table_outages_per_hour",
+        "queue_outages_per_hour",
+        "concurrency_outages_per_hour",
+        "very_late_event",
     }
     assert unset == {"kill_call", "kill_after", *of_some_seeds}
     assert Faults.all().without("throttle_aws").throttle_aws == 0

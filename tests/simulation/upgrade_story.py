@@ -166,11 +166,15 @@ def stalled(step, failure, world=an_upgrade):
 
     def plan(patch):
         found, left, real = world(), [failure], functions.step
+        found.world.injector.faultless = False  # the answer is as under a fault
 
         def stepped(called, call, ports):
             answer = real(called, call, ports)
             waits = (called, call["step"]) == ("upgrade", step) and left
-            return {**answer, "next": left.pop()} if waits else answer
+            if not waits:
+                return answer
+            node = next(found.world.cluster.store.each("nodes"))["metadata"]["name"]  # a failure names one
+            return {**answer, "next": left.pop(), "why": f"{answer['why']}: {node}"}
 
         patch.setattr(functions, "step", stepped)
         return found.start("again", at=BEGIN + LONG)
