@@ -115,7 +115,10 @@ def zone_of(node):
     return (node["metadata"].get("labels") or {}).get(ZONE_LABEL)
 
 
-@pytest.mark.parametrize("event", [True, False], ids=["with its event", "the event is lost"])
+@pytest.mark.parametrize(
+    "event",
+    [pytest.param(True, marks=pytest.mark.long, id="with its event"), pytest.param(False, id="the event is lost")],
+)
 def test_one_zone_of_three_hundred_nodes_is_shifted(event):
     shifted = ShiftedWorld(event=event)
     before = {"app": (0, 240, 480), "batch": (0, 60, 120)}
