@@ -1,4 +1,4 @@
-"""Outcomes of finished seeds in a file, one line each: a long run that was ended goes on where it stopped."""
+"""Outcomes of finished seeds in a file, one line each: a repeated command continues a run that was ended."""
 
 import hashlib
 import json

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import datetime
 import ipaddress
+import ssl
+import tempfile
 from dataclasses import dataclass
+from pathlib import Path
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -51,6 +54,16 @@ def new_identity(hosts: tuple[str, ...], *, now: datetime.datetime) -> ServerIde
         certificate_pem=certificate.public_bytes(pem).decode(),
         key_pem=private.decode(),
     )
+
+
+def load_chain(context: ssl.SSLContext, certificate_pem: str, key_pem: str) -> None:
+    """Load a certificate and its key into the context. The key is on disk only while it is loaded."""
+    with tempfile.TemporaryDirectory() as directory:
+        certificate, key = Path(directory, "tls.crt"), Path(directory, "tls.key")
+        certificate.write_text(certificate_pem)
+        key.touch(mode=0o600)
+        key.write_text(key_pem)
+        context.load_cert_chain(certificate, key)
 
 
 def _authority(name: x509.Name, key: ec.EllipticCurvePrivateKey, now: datetime.datetime) -> x509.Certificate:

@@ -6,16 +6,14 @@ import asyncio
 import datetime
 import socket
 import ssl
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Coroutine
-from pathlib import Path
 
 import uvicorn
 from starlette.applications import Starlette
 
-from local.cluster.certificates import ServerIdentity, new_identity
+from local.cluster.certificates import ServerIdentity, load_chain, new_identity
 
 _KEEP_ALIVE = 300  # seconds; the default of 5 collides with kubectl drain's retry every 5 s
 _START_TIMEOUT = 10.0
@@ -143,12 +141,7 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 def _tls(identity: ServerIdentity) -> ssl.SSLContext:
-    """Return the TLS context. Keys are on disk only while they are loaded."""
+    """Return the TLS context of the server."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    with tempfile.TemporaryDirectory() as directory:
-        certificate, key = Path(directory, "tls.crt"), Path(directory, "tls.key")
-        certificate.write_text(identity.certificate_pem)
-        key.touch(mode=0o600)
-        key.write_text(identity.key_pem)
-        context.load_cert_chain(certificate, key)
+    load_chain(context, identity.certificate_pem, identity.key_pem)
     return context

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import base64
 import ssl
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
+
+from local.cluster.certificates import load_chain
 
 
 class KubeconfigError(Exception):
@@ -33,16 +34,11 @@ class Access:
         return {"authorization": f"Bearer {self.token}"} if self.token else {}
 
     def tls(self) -> ssl.SSLContext:
-        """Return the client's TLS context. A key is on disk only while it is loaded."""
+        """Return the client's TLS context."""
         context = ssl.create_default_context(cadata=self.ca)
         context.verify_flags &= ~ssl.VERIFY_X509_STRICT  # authorities of older clusters lack key identifiers
         if self.certificate:
-            with tempfile.TemporaryDirectory() as directory:
-                certificate, key = Path(directory, "tls.crt"), Path(directory, "tls.key")
-                certificate.write_text(self.certificate)
-                key.touch(mode=0o600)
-                key.write_text(self.key)
-                context.load_cert_chain(certificate, key)
+            load_chain(context, self.certificate, self.key)
         return context
 
 

@@ -1,8 +1,8 @@
 """Endpoint that stands where EKS's would: it authenticates EKS tokens and passes requests on as their users.
 
-The given API server needs no flag for that. A request of an IAM principal goes on with the kubeconfig's credentials and
-impersonates the user and the groups of its access entry, so that the server's own RBAC decides. What was evicted or
-refused is recorded on the way.
+The given API server needs no flag for that. A request of an IAM principal is forwarded with the kubeconfig's
+credentials and impersonates the user and the groups of its access entry, so that the server's own RBAC decides. What
+was evicted or refused is recorded on the way.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def _of_a_budget(body: bytes) -> bool:
 
 
 def _headers(given: Mapping[str, str], user: User) -> dict[str, str | list[str]]:
-    """Return the headers of the request that goes on. The stack's administrator is the kubeconfig's user."""
+    """Return the headers of the forwarded request. The stack's administrator is the kubeconfig's user."""
     sent: dict[str, str | list[str]] = {name: given[name] for name in _SENT if name in given}
     if user.is_master:
         return sent

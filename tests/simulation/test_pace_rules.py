@@ -146,6 +146,16 @@ def test_a_node_whose_pods_a_budget_holds_is_not_idle():
         assert Rule.IDLE not in {one.rule for one in checker.after_event(world)}
 
 
+def an_hour_idle(world, checker):
+    """Let an hour pass under the taint; return the violations of the rule about idle nodes."""
+    found = []
+    for _ in range(60):
+        world.clock.advance(seconds=61)
+        world.cluster.step(world.now)
+        found += [violation for violation in checker.after_event(world) if violation.rule is Rule.IDLE]
+    return found
+
+
 def test_a_critical_pod_waits_for_a_pod_that_its_budget_holds_and_for_nothing_else():
     def idle(*, blocked):
         world = a_world()
@@ -165,12 +175,7 @@ def test_a_critical_pod_waits_for_a_pod_that_its_budget_holds_and_for_nothing_el
         checker = Checker()
         checker.after_event(world)
         world.taint()
-        found = []
-        for _ in range(60):
-            world.clock.advance(seconds=61)
-            world.cluster.step(world.now)
-            found += [one.rule for one in checker.after_event(world) if one.rule is Rule.IDLE]
-        return found
+        return [violation.rule for violation in an_hour_idle(world, checker)]
 
     assert (idle(blocked=True), idle(blocked=False)) == ([], [Rule.IDLE])
 
@@ -184,12 +189,7 @@ def test_an_empty_node_that_stays_under_our_taint_is_found_unless_a_hook_holds_i
         checker = Checker()
         checker.after_event(world)
         world.taint()
-        found = []
-        for _ in range(60):
-            world.clock.advance(seconds=61)
-            world.cluster.step(world.now)
-            found += [one.text for one in checker.after_event(world) if one.rule is Rule.IDLE]
-        return found
+        return [violation.text for violation in an_hour_idle(world, checker)]
 
     (text,) = idle()
     assert text.startswith(f"{NODE} ({INSTANCE}) is empty and keeps our taint for 24")

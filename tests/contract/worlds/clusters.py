@@ -258,7 +258,7 @@ class ServedCluster:
         return self.get(f"{self._path(resource)}?{query}")
 
     def get(self, path: str) -> Reply:
-        """Of a path of its own."""
+        """Answer of the server for any path."""
         return self._ask("GET", path)
 
     def _path(self, *parts: str) -> str:
