@@ -77,7 +77,6 @@ class Kubelets:
         self._due = {key: due for key, due in self._due.items() if key[0] in alive}
         for node in nodes:
             if now - self._renewed.get(uid_of(node), 0.0) >= _RENEW_SECONDS:
-                self._renewed[uid_of(node)] = now
                 self._attempt(self._renew, node, now)
         for node, pod in pods:
             if is_deleting(pod):
@@ -114,6 +113,7 @@ class Kubelets:
             if refused.code != 404:
                 raise
             self.api.call("POST", _LEASES, lease)
+        self._renewed[uid_of(node)] = now
 
     def _address(self) -> str:
         number = next(self._numbers) % 65_000

@@ -92,6 +92,10 @@ class Given:
     def pods(self):
         return self.owner.call("GET", "/api/v1/namespaces/default/pods")["items"]
 
+    def leases(self):
+        path = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+        return {lease["metadata"]["name"] for lease in self.owner.call("GET", path)["items"]}
+
     def ready_pods(self, count):
         return lambda: [pod for pod in self.pods() if is_ready(pod)] if sum(map(is_ready, self.pods())) == count else []
 
@@ -125,11 +129,7 @@ def test_instances_join_run_pods_and_leave_with_their_nodes(given):
     given.apply(deployment("web", 4))
     given.until(given.ready_pods(4), "four pods Ready on nodes of local instances")
     assert {node["spec"]["providerID"] for node in given.nodes()} == {"aws:///us-east-1a/i-1", "aws:///us-east-1a/i-2"}
-    leases = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
-    assert {lease["metadata"]["name"] for lease in given.owner.call("GET", leases)["items"]} == {
-        "i-1.internal",
-        "i-2.internal",
-    }
+    given.until(lambda: given.leases() == {"i-1.internal", "i-2.internal"}, "the Lease of each node is renewed")
     given.aws.running.remove("i-2")
     given.until(lambda: len(given.nodes()) == 1, "the terminated instance's node is deleted")
     given.until(given.ready_pods(4), "its pods run on the other node")
