@@ -10,8 +10,8 @@ from dataclasses import replace
 from leeward.model.group import HookResult
 from leeward.policy.document import DrainPolicy, NodePolicy, Selector
 from leeward.policy.selection import policy_for
-from simulation.asked import Asked, AskedOf
-from simulation.drained import deletable
+from simulation.asked import Asked, AskedOf, Kind
+from simulation.drained import deletable, silent_for
 from simulation.facts import group_of, policy_of
 from simulation.view import WorldView
 
@@ -81,6 +81,18 @@ class DrainTimes:
             return False
         over = self.over(instance, policy.drain, view)
         return over is not None and view.now >= over - CLOCKS
+
+    def without_kubelet(self, instance: str, view: WorldView) -> bool:
+        """Return whether a drain whose time is over waits for no grace: its kubelet has been silent for longer than
+        `repair.notReadyAfter`, and that is all that was asked about the instance, or the policy forces.
+        """
+        policy, begun = self.policy(instance, view), self.begun(instance, view)
+        if policy is None or begun is None:
+            return False
+        ill = all(asked.kind in {Kind.ILL, Kind.LIFTED} for asked in self.asked.of(instance))
+        silent = silent_for(instance, view) >= policy.repair.not_ready_after.total_seconds() - CLOCKS
+        over = view.now >= begun + policy.drain.timeout.total_seconds() - CLOCKS
+        return over and silent and (ill or policy.drain.force)
 
     def with_flags(self, instance: str, drain: DrainPolicy, view: WorldView) -> DrainPolicy:
         """Return the policy with what the flags of a manual drain refuse besides."""

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from leeward.model.times import as_instant
 from leeward.policy.document import DrainPolicy
-from local.cluster.objects import Obj, controller_of, path_name
+from local.cluster.objects import Obj, condition_of, controller_of, is_ready, path_name
 from local.cluster.selectors import label_selector_matches
 from simulation.node_instances import instance_behind
 from simulation.view import WorldView
@@ -17,12 +17,23 @@ JUST_JOINED = timedelta(seconds=10)  # a node that came so late may have been un
 MIRROR = "kubernetes.io/config.mirror"
 
 
-def left_behind(instance: str, view: WorldView) -> list[str]:
-    """Return the pods that could still leave, on the node of an instance that is released."""
+def left_behind(instance: str, view: WorldView, *, asked: bool = True) -> list[str]:
+    """Return the pods that could still leave, on the node of an instance that is released; without `asked` only those
+    that are not terminating.
+    """
     now, node = _instant(view.now), node_behind(instance, view)
     if node is None or _came_late(node, instance, view):
         return []
-    return [path_name(pod) for pod in _leaving(node, view) if not _stuck(pod, now)]
+    leaving = [pod for pod in _leaving(node, view) if asked or "deletionTimestamp" not in pod["metadata"]]
+    return [path_name(pod) for pod in leaving if not _stuck(pod, now)]
+
+
+def silent_for(instance: str, view: WorldView) -> float:
+    """Return the seconds for which the instance's kubelet has not reported its Node Ready; 0 for a Ready one."""
+    node = node_behind(instance, view)
+    if node is None or is_ready(node):
+        return 0.0
+    return view.now - as_instant((condition_of(node, "Ready") or {})["lastTransitionTime"]).timestamp()
 
 
 def deletable(instance: str, drain: DrainPolicy, view: WorldView) -> bool:

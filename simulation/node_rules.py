@@ -156,7 +156,7 @@ class NodeRules:
         for instance in gone:
             if not view.running(instance) or _held_by_us(instance, view) or self._times.may_release(instance, view):
                 continue
-            if pods := left_behind(instance, view):
+            if pods := left_behind(instance, view, asked=not self._times.without_kubelet(instance, view)):
                 yield instance, pods
 
     def deadlines(self, view: WorldView) -> Iterator[str]:

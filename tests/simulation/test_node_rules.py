@@ -195,6 +195,28 @@ def test_a_drain_whose_time_is_over_lets_go_what_is_left_unless_it_forces(world,
     assert rules(checker.after_event(world)) == reported
 
 
+@pytest.mark.parametrize(
+    ("silent", "evicted", "reported"),
+    [(True, True, []), (False, True, [Rule.DRAINED]), (True, False, [Rule.DRAINED])],
+)
+def test_after_the_drain_s_time_no_grace_is_waited_for_that_a_silent_kubelet_would_end(
+    world, checker, silent, evicted, reported
+):
+    with_policy(world, timeout=timedelta(minutes=15))
+    world.pods("web-1")
+    world.ask(Kind.ILL)
+    if silent:
+        world.cluster.set_node_ready(NODE, "Unknown")
+    world.clock.advance(minutes=16)
+    world.records[INSTANCE] = a_record(at=START + timedelta(hours=1))
+    world.work(seconds_ago=16 * 60)
+    world.asked_by_us = {INSTANCE}
+    if evicted:
+        world.cluster.evict("web-1")
+    answer(world)
+    assert rules(checker.after_event(world)) == reported
+
+
 @pytest.mark.parametrize(("refuses", "reported"), [(True, []), (False, [Rule.DRAINED])])
 def test_force_deletes_no_pod_that_the_flags_of_a_drain_refuse(world, checker, refuses, reported):
     with_policy(world, timeout=timedelta(minutes=15), force=True)
