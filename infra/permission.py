@@ -16,6 +16,7 @@ class Key(StrEnum):
     FACTS = "facts#*"  # what fn sync has recorded, by cluster and kind
     BLOCKS = "facts#*#capacity-blocks"  # Capacity Blocks and their ends, by cluster
     NODE_REPAIR = "facts#*#node-repair"  # EKS' node auto repair of managed groups, by cluster
+    NAMED_HOOKS = "facts#*#named-hooks"  # hooks that policies name, by cluster
     SHIFTS = "facts#*#zonal-shifts"  # zonal shifts, by cluster
     ZONES = "facts#*#zone-record"  # evacuations and prescales, by cluster
     RESERVATIONS = "reservations#*"  # addresses of launches, and unavailable pools, by cluster

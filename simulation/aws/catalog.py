@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from leeward.model.facts import FactKind, Sheet, node_repair_of, shifts_of
+from leeward.model.facts import FactKind, NamedHooks, Sheet, named_hooks_of, node_repair_of, shifts_of
 from leeward.model.node_repair import NodeRepair
 from leeward.model.reservation import IpReservation, Pool, Reservations
 from leeward.model.zonal_shift import ZonalShifts
@@ -38,6 +38,10 @@ class SimCatalog:
         """Return EKS' node auto repair of managed groups as last kept."""
         sheet = self._sheets.get((cluster, FactKind.NODE_REPAIR))
         return node_repair_of(sheet.content) if sheet is not None else {}
+
+    def named_hooks(self, cluster: str) -> Mapping[str, NamedHooks]:
+        """Return the named hooks as last kept."""
+        return named_hooks_of(self.sheet(cluster, FactKind.NAMED_HOOKS))
 
     def zonal_shifts(self, cluster: str) -> ZonalShifts:
         """Return the zonal shifts of the cluster as last kept."""

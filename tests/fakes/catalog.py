@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import datetime
 
-from leeward.model.facts import FactKind, Sheet
+from leeward.model.facts import FactKind, NamedHooks, Sheet
 from leeward.model.node_repair import NodeRepair
 from leeward.model.reservation import IpReservation, Pool, Reservations
 from leeward.model.zonal_shift import ZonalShifts
@@ -38,6 +38,11 @@ class FakeCatalog(Calls):
         """As last kept."""
         self._call("node_repair")
         return self._sheets.node_repair(cluster)
+
+    def named_hooks(self, cluster: str) -> Mapping[str, NamedHooks]:
+        """As last kept."""
+        self._call("named_hooks")
+        return self._sheets.named_hooks(cluster)
 
     def zonal_shifts(self, cluster: str) -> ZonalShifts:
         """Shifts as last kept."""

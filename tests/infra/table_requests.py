@@ -34,6 +34,7 @@ METHODS = {
     "catalog.read": [(_MANY, "facts#blue#nodes")],
     "catalog.sheet": [(_GET, "facts#blue#capacity-blocks")],
     "catalog.node_repair": [(_GET, "facts#blue#node-repair")],
+    "catalog.named_hooks": [(_GET, "facts#blue#named-hooks")],
     "catalog.zonal_shifts": [(_GET, "facts#blue#zonal-shifts"), (_GET, "facts#blue#zone-record")],
     "catalog.keep_zonal_shifts": [(_PUT, "facts#blue#zonal-shifts")],
     "catalog.zone_record": [(_GET, "facts#blue#zone-record")],

@@ -2,9 +2,11 @@
 
 import pytest
 
+from leeward.model.facts import FactKind, NamedHooks, Sheet, named_hooks_content
 from leeward.model.group import LifecycleHook
 from leeward.model.termination import CauseKind
-from tests.fakes.builders import GROUP, a_policy, our_hook, policies
+from tests.fakes.builders import CLUSTER, GROUP, a_policy, our_hook, policies
+from tests.fakes.clock import START
 from tests.state_machines.test_walks import I, a_budget, a_pod, a_system, claim
 from tests.state_machines.walker import Walker
 
@@ -50,6 +52,17 @@ def test_a_hook_that_the_policy_named_is_answered_once_it_was_heartbeaten():
 
     walker.before = removed
     assert walker.run(I).ended == "Terminated"
+    assert answered(system) == ["short"]
+
+
+@pytest.mark.parametrize("kind", [CauseKind.SURPLUS, CauseKind.UPGRADE])
+def test_a_hook_that_the_policy_named_is_answered_for_a_node_that_a_run_requests_later(kind):
+    system = a_system(hooks=[NAMED], pods=[a_pod()])
+    system.clusters.policies_of = dict.fromkeys(system.clusters.policies_of, LEFT["removed"])
+    content = named_hooks_content({GROUP: NamedHooks(names=("short",), at=START)})
+    system.catalog.keep(CLUSTER, FactKind.NAMED_HOOKS, Sheet(synced=START, content=content))
+    claim(system, kind)
+    assert Walker(system).run(I).ended == "Terminated"
     assert answered(system) == ["short"]
 
 

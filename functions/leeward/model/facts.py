@@ -27,6 +27,7 @@ class FactKind(StrEnum):
     CAPACITY_BLOCKS = "capacity-blocks"
     ZONAL_SHIFTS = "zonal-shifts"  # kept by the minute reconciler and fn interruption
     NODE_REPAIR = "node-repair"
+    NAMED_HOOKS = "named-hooks"
     ZONE_RECORD = "zone-record"  # no facts: evacuations and prescales, written at the version that was read
 
 
@@ -65,13 +66,21 @@ class GroupTemplate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NamedHooks:
+    """Names of the hooks that the policy of a group has given to Leeward, and when it was last in force."""
+
+    names: tuple[str, ...]
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterFacts:
     """Facts of one cluster. `cores`: capacity of all nodes in thousandths of a core, by zone. `closed`: zones whose
     nodes are all NotReady or cordoned by others. `ready`: instances whose Node was Ready. `templates`: of selected
     groups, by name. `shifts`: zonal shifts in effect.
 
-    `cni`: the environment of aws-node, None if that DaemonSet does not exist. A kind that is missing from `synced` was
-    never gathered: its part is empty.
+    `cni`: the environment of aws-node, None if that DaemonSet does not exist. `named_hooks`: by group. A kind that is
+    missing from `synced` was never gathered: its part is empty.
     """
 
     synced: Mapping[FactKind, datetime] = field(default_factory=dict)
@@ -84,6 +93,7 @@ class ClusterFacts:
     cni: Mapping[str, str] | None = None
     templates: Mapping[str, GroupTemplate] = field(default_factory=dict)
     shifts: ZonalShifts = NOT_SHIFTED
+    named_hooks: Mapping[str, NamedHooks] = field(default_factory=dict)
 
     @classmethod
     def from_sheets(cls, sheets: Mapping[FactKind, Sheet]) -> Self:
@@ -103,6 +113,7 @@ class ClusterFacts:
                 name: _template_of(raw) for name, raw in content.get(FactKind.TEMPLATES, {}).get("groups", {}).items()
             },
             shifts=shifts_of(sheets.get(FactKind.ZONAL_SHIFTS), sheets.get(FactKind.ZONE_RECORD)),
+            named_hooks=named_hooks_of(sheets.get(FactKind.NAMED_HOOKS)),
         )
 
     def stale(self, now: datetime, of: Iterable[FactKind] = KEPT_BY_SYNC) -> tuple[FactKind, ...]:
@@ -184,6 +195,21 @@ def node_repair_content(groups: Mapping[str, NodeRepair]) -> dict[str, Any]:
 def node_repair_of(content: Mapping[str, Any]) -> dict[str, NodeRepair]:
     """Parse what `node_repair_content` returns."""
     return {name: NodeRepair.from_json(raw) for name, raw in content.get("groups", {}).items()}
+
+
+def named_hooks_content(groups: Mapping[str, NamedHooks]) -> dict[str, Any]:
+    """Return the hooks that policies name, by group."""
+    return {
+        "groups": {
+            name: {"names": list(hooks.names), "at": format_instant(hooks.at)} for name, hooks in sorted(groups.items())
+        }
+    }
+
+
+def named_hooks_of(sheet: Sheet | None) -> dict[str, NamedHooks]:
+    """Parse the sheet; empty without one."""
+    groups = sheet.content.get("groups", {}) if sheet is not None else {}
+    return {name: NamedHooks(names=tuple(raw["names"]), at=parse_instant(raw["at"])) for name, raw in groups.items()}
 
 
 def _template_of(raw: Mapping[str, Any]) -> GroupTemplate:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from leeward.disruption.record import DisruptionRecord
-    from leeward.model.facts import FactKind, Sheet
+    from leeward.model.facts import FactKind, NamedHooks, Sheet
     from leeward.model.node_repair import NodeRepair
     from leeward.model.pause import PauseRecord
     from leeward.model.reservation import IpReservation, Pool, Reservations
@@ -222,6 +222,10 @@ class Catalog(Protocol):
 
     def node_repair(self, cluster: str) -> Mapping[str, NodeRepair]:
         """Return EKS' node auto repair of the cluster's managed groups, by group, as far as fn sync has read it."""
+        ...
+
+    def named_hooks(self, cluster: str) -> Mapping[str, NamedHooks]:
+        """Return the hooks that policies name, or named until lately, by group, as far as fn sync has read them."""
         ...
 
     def zonal_shifts(self, cluster: str) -> ZonalShifts:

@@ -17,10 +17,12 @@ from leeward.model.facts import (
     ClusterFacts,
     FactKind,
     GroupTemplate,
+    NamedHooks,
     Prices,
     Sheet,
     blocks_content,
     cni_content,
+    named_hooks_content,
     node_repair_content,
     nodes_content,
     prices_content,
@@ -39,6 +41,7 @@ from leeward.ports import Ports
 from leeward.ports.records import Catalog
 
 PRICES_EVERY = timedelta(minutes=60)
+HOOKS_REMEMBERED = timedelta(hours=48)  # after the policy that named them: the longest wait of a hook
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,7 +126,7 @@ def _due(used: InUse, before: ClusterFacts | None, now: datetime) -> Iterable[Fa
     """
     waiting = {FactKind.NODES, FactKind.CNI} if used.nodes is None else set()
     if before is None:
-        waiting |= {FactKind.INSTANCE_TYPES, FactKind.PRICES}
+        waiting |= {FactKind.INSTANCE_TYPES, FactKind.PRICES, FactKind.NAMED_HOOKS}
     elif FactKind.PRICES in before.synced and now - before.synced[FactKind.PRICES] < PRICES_EVERY:
         waiting.add(FactKind.PRICES)
     return [kind for kind in GATHER if kind not in waiting]
@@ -207,6 +210,20 @@ def _node_repair(used: InUse, _: ClusterFacts, ports: Ports) -> Mapping[str, Any
     return node_repair_content(found)
 
 
+def _named_hooks(used: InUse, before: ClusterFacts, ports: Ports) -> Mapping[str, Any]:
+    """Return the hooks that policies name. Those of a group that no policy selects any more stay for two days: what has
+    begun there ends with them.
+    """
+    now, named = ports.clock.now(), dict[str, NamedHooks]()
+    for group in used.groups:
+        policy, earlier = policy_for(used.policies.policies, group.name, group.tags), before.named_hooks.get(group.name)
+        if policy is not None and policy.interruption.hooks:
+            named[group.name] = NamedHooks(names=policy.interruption.hooks, at=now)
+        elif policy is None and earlier is not None and now - earlier.at < HOOKS_REMEMBERED:
+            named[group.name] = earlier
+    return named_hooks_content(named)
+
+
 GATHER: Mapping[FactKind, Gather] = {
     FactKind.TEMPLATES: _templates,  # first: it shows which types are in use
     FactKind.SUBNETS: _subnets,
@@ -215,5 +232,6 @@ GATHER: Mapping[FactKind, Gather] = {
     FactKind.CNI: _cni,
     FactKind.CAPACITY_BLOCKS: _capacity_blocks,
     FactKind.NODE_REPAIR: _node_repair,
+    FactKind.NAMED_HOOKS: _named_hooks,
     FactKind.PRICES: _prices,  # the slowest last
 }

@@ -196,16 +196,16 @@ def of_ours(
     hooks: Iterable[LifecycleHook], record: TerminationRecord, policy: NodePolicy | None, ports: Ports
 ) -> tuple[LifecycleHook, ...]:
     """Return the terminate hooks of a group that are ours to answer for this record; also those that arrived directly
-    at our queue, by whatever topic. A policy that was removed since takes none away: a hook with our mark, or one that
-    was heartbeaten for this record, would hold the instance until its time-out.
+    at our queue, by whatever topic. A policy that was removed since takes none away: a hook with our mark, one that was
+    heartbeaten for this record, or one that the policy named would hold the instance until its time-out.
     """
     begun = {cause.hook for cause in record.causes if cause.hook_ours} | record.heartbeats.keys()
-    return tuple(
-        hook
-        for hook in hooks
-        if hook.transition == TERMINATING
-        and (hook.name in begun or is_put_by_sync(hook) or is_ours(hook, policy, ports.queue_arns))
-    )
+    ending = [hook for hook in hooks if hook.transition == TERMINATING]
+    ours = {hook.name for hook in ending if is_put_by_sync(hook) or is_ours(hook, policy, ports.queue_arns)} | begun
+    if policy is None and any(hook.name not in ours for hook in ending):
+        named = ports.catalog.named_hooks(record.subject.cluster)
+        ours |= {name for hook in ending if hook.group in named for name in named[hook.group].names}
+    return tuple(hook for hook in ending if hook.name in ours)
 
 
 def _forced(policy: NodePolicy) -> NodePolicy:

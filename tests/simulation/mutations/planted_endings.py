@@ -62,6 +62,12 @@ OF_ENDINGS = (
         tests=("tests/state_machines/test_removed_policies.py",),
     ),
     Planted(
+        name="a hook that a removed policy named holds the nodes that a run requests later",
+        story="knows the hooks of policies in force alone",
+        edits=(edit(f"{TERMINATION}.instance_state.of_ours", "if policy is None and any(", "if False and any("),),
+        tests=("tests/state_machines/test_removed_policies.py",),
+    ),
+    Planted(
         name="a broken node that a budget holds is replaced again every hour",
         story="closes the record of every node whose pods did not leave",
         edits=(edit(f"{TERMINATION}.decisions.comes_again", " or is_broken(record)", ""),),

@@ -9,7 +9,7 @@ from leeward.model.launch import LaunchSource, Override
 from leeward.sync import handler
 from leeward.sync.controller import sync_once
 from tests.emitted import series_of
-from tests.fakes.builders import CLUSTER, GROUP, a_group, a_node, a_subnet, an_instance
+from tests.fakes.builders import CLUSTER, GROUP, a_group, a_node, a_policy, a_subnet, an_instance, policies
 from tests.fakes.clock import START
 from tests.fakes.network import M5_LARGE
 from tests.fakes.system import FakeSystem
@@ -150,6 +150,7 @@ def test_a_cluster_that_does_not_answer_stops_neither_hooks_nor_subnets():
         "blue/instance-types",
         "blue/capacity-blocks",
         "blue/node-repair",
+        "blue/named-hooks",
         "blue/prices",
     ]
     assert synced.warnings == ["blue: nodes: the fake API is down"]
@@ -180,8 +181,27 @@ def test_one_kind_that_is_denied_is_named_and_the_others_are_kept():
     synced = sync_once(system.ports)
     denied = "ec2:DescribeInstanceTypes"
     assert synced.warnings == [f"blue: templates: {denied}", f"blue: instance-types: {denied}"]
-    kept = {"blue/subnets", "blue/nodes", "blue/cni", "blue/capacity-blocks", "blue/node-repair", "blue/prices"}
-    assert set(synced.facts) == kept
+    kept = {"subnets", "nodes", "cni", "capacity-blocks", "node-repair", "named-hooks", "prices"}
+    assert set(synced.facts) == {f"blue/{kind}" for kind in kept}
+
+
+def test_hooks_that_a_removed_policy_named_are_remembered_for_two_days():
+    system = a_system()
+    named, removed = policies(a_policy(hooks=("drain-me",))), policies(a_policy("other", "batch-*"))
+    for hours, written, known in ((0, named, True), (47, removed, True), (2, removed, False), (0, named, True)):
+        system.clock.advance(hours=hours)
+        system.clusters.policies_of[CLUSTER] = written
+        sync_once(system.ports)
+        hooks = system.catalog.named_hooks(CLUSTER)
+        assert [(name, known.names) for name, known in hooks.items()] == ([(GROUP, ("drain-me",))] if known else [])
+
+
+def test_a_hook_that_a_policy_names_no_longer_is_forgotten_at_once():
+    system = a_system()
+    for written in (policies(a_policy(hooks=("drain-me",))), policies(a_policy())):
+        system.clusters.policies_of[CLUSTER] = written
+        sync_once(system.ports)
+    assert system.catalog.named_hooks(CLUSTER) == {}
 
 
 def test_facts_older_than_fifteen_minutes_are_stale_and_prices_after_seventy_five():

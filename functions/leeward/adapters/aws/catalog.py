@@ -15,7 +15,7 @@ from typing import Any
 
 from leeward.adapters.aws.table import Table, new_mark
 from leeward.errors import ObjectGoneError
-from leeward.model.facts import FactKind, Sheet, node_repair_of, shifts_of
+from leeward.model.facts import FactKind, NamedHooks, Sheet, named_hooks_of, node_repair_of, shifts_of
 from leeward.model.node_repair import NodeRepair
 from leeward.model.reservation import IpReservation, Pool, Reservations
 from leeward.model.times import format_instant, parse_instant
@@ -61,6 +61,10 @@ class DynamoCatalog:
         """Read the sheet of EKS' node auto repair with one GetItem."""
         item = self._table.get(facts_key(cluster, FactKind.NODE_REPAIR))
         return node_repair_of(_sheet(item).content) if item is not None else {}
+
+    def named_hooks(self, cluster: str) -> Mapping[str, NamedHooks]:
+        """Read the sheet of named hooks with one GetItem."""
+        return named_hooks_of(self.sheet(cluster, FactKind.NAMED_HOOKS))
 
     def zonal_shifts(self, cluster: str) -> ZonalShifts:
         """Read the sheet of zonal shifts and the record of the zones with one GetItem each."""
