@@ -13,6 +13,7 @@ RECONCILED = 130.0  # seconds: a heartbeat that ended so long before was the las
 
 OUTLASTS_RECONCILER = 300.0  # seconds: a shorter hook that only the reconciler can know ends where one or two runs fail
 ACTS_AGAIN = 75.0  # seconds: failed messages come sooner, but a failed execution is started by the minute reconciler
+NAMED = 190.0  # seconds: policies are cached for a minute, the reconciler looks each minute, and one run may fail
 REACTS_WITHIN = 60.0  # seconds from the first event about an instance to its first heartbeat
 
 
@@ -25,8 +26,9 @@ class HookRules:
 
     def answers(self, view: WorldView) -> Iterator[str]:
         """Yield hooks of ours that timed out. One times out only for a launch that does not join, where it was kept
-        waiting for as long as Auto Scaling allows, where it is short and its event was lost or a service was away, and
-        where its account refused its role until the end (docs/designs/which-hooks-are-ours.md).
+        waiting for as long as Auto Scaling allows, where it is short and its event was lost or a service was away,
+        where its account refused its role until the end, and where its owner had taken it out of the policies before
+        any termination was open (docs/designs/which-hooks-are-ours.md).
         """
         for group, hook, instance in self._new("timed out", view.timed_out):
             if not view.ours(hook, group) or view.held_to_the_end(group, hook, instance):
@@ -34,6 +36,8 @@ class HookRules:
             if view.ends(hook, group) and _unheard(group, hook, instance, view):
                 continue
             if _was_refused(view.time_out(group, hook), view) or _stood_still(view.time_out(group, hook), view):
+                continue
+            if instance not in view.open_since and _was_given_up(group, hook, view):
                 continue
             if view.ends(hook, group) or not _never_joined(instance, view):
                 yield f"{hook} of {group} for {instance} timed out"
@@ -67,6 +71,13 @@ def _was_refused(time_out: float, view: WorldView) -> bool:
     """
     until_the_end = view.refused_since(view.now - ACTS_AGAIN) > 0
     return until_the_end and view.refused_since(view.now - time_out) > time_out / 2
+
+
+def _was_given_up(group: str, hook: str, view: WorldView) -> bool:
+    """Return whether for most of its last time-out no policy in force named the hook: it is its owner's then."""
+    time_out = view.time_out(group, hook)
+    unnamed = view.unnamed_since(view.now - time_out, group, hook)
+    return unnamed > 0 and time_out - unnamed < NAMED
 
 
 def _never_joined(instance: str, view: WorldView) -> bool:

@@ -59,6 +59,12 @@ class HookView(Protocol):
         """Return the seconds since then in which the account of the cluster has refused its role."""
         ...
 
+    def unnamed_since(self, at: float, group: str, hook: str) -> float:
+        """Return the seconds since then in which no policy in force gave the hook to us; none of one that fn sync put
+        there.
+        """
+        ...
+
     def time_out(self, group: str, hook: str) -> float:
         """Return the hook's HeartbeatTimeout in seconds."""
         ...

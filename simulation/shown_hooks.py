@@ -4,6 +4,8 @@ from collections.abc import Sequence, Set
 from math import inf
 
 from leeward.model.group import LAUNCHING, HookResult, LifecycleHook
+from leeward.policy.document import NodePolicy
+from leeward.policy.selection import policy_for
 from simulation.aws.fleet import SimFleet
 from simulation.aws.hook_waits import global_time_out
 from simulation.hook_view import Hold
@@ -15,6 +17,7 @@ class ShownHooks:
     """View over the models of its subclass."""
 
     timeline: Timeline
+    deployed: Sequence[tuple[float, Sequence[NodePolicy]]]  # policies, and since when they are in force
     fleet: SimFleet
     system: System
 
@@ -74,6 +77,18 @@ class ShownHooks:
         """Return none: the deployment's own account has no role to refuse."""
         del at
         return 0.0
+
+    def unnamed_since(self, at: float, group: str, hook: str) -> float:
+        """Return the seconds between changes of the policies in which the one of the group did not name it."""
+        there, now = self.fleet.groups.get(group), self.timeline.now()
+        if there is None or (group, hook) in self.system.groups.put:
+            return 0.0
+        ends = [*(begin for begin, _ in self.deployed[1:]), now]
+        return sum(
+            max(end - max(begin, at), 0.0)
+            for (begin, policies), end in zip(self.deployed, ends, strict=True)
+            if (policy := policy_for(policies, group, there.tags)) is None or hook not in policy.interruption.hooks
+        )
 
     def time_out(self, group: str, hook: str) -> float:
         """Return the time-out, infinite for a hook that the group no longer has."""

@@ -76,6 +76,7 @@ class World(Shown):
         beside: FleetPlan | None = None,
     ) -> None:
         self.seed, self.policies, self._fleet_plan = seed, fleet.policies, fleet
+        self.deployed = [(0.0, fleet.policies.policies)]
         self.cluster_name = fleet.cluster
         self.timeline, streams = Timeline(), Streams(seed)
         self.story: deque[str] = deque(maxlen=STORY)
@@ -242,6 +243,7 @@ class World(Shown):
         """Deploy other policies."""
         self.policies = self.system.clusters.written[self.cluster_name] = policies
         self.rewritten = self.timeline.now()
+        self.deployed.append((self.rewritten, policies.policies))
 
     def _touch(self) -> None:
         self._touched = True

@@ -2,12 +2,14 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from types import SimpleNamespace
 
 import pytest
 
 from leeward.policy.document import DrainPolicy
 from simulation.hook_rules import BOOTS_WITHIN, RECONCILED
 from simulation.invariants import Rule
+from simulation.shown_hooks import ShownHooks
 from tests.fakes.builders import GROUP, a_policy, policies
 from tests.fakes.clock import START
 from tests.simulation.view_stand_in import INSTANCE, a_record, rules
@@ -52,6 +54,33 @@ def test_a_hook_may_time_out_where_its_account_refused_its_role_until_the_end(wo
     world.refusals.append((world.now - begun, world.now - ended))
     world.timed_out.append((GROUP, HOOK, INSTANCE))
     assert rules(checker.after_event(world)) == found
+
+
+@pytest.mark.parametrize(
+    ("unnamed", "is_open", "found"),
+    [(300, False, []), (111, False, []), (110, False, [Rule.ANSWER]), (300, True, [Rule.ANSWER])],
+    ids=["all the time", "mostly", "for a part", "for a termination that is open"],
+)
+def test_a_hook_may_time_out_where_its_owner_has_taken_it_out_of_the_policies(world, checker, unnamed, is_open, found):
+    world.time_outs[HOOK], world.unnamed = 300, unnamed
+    if is_open:
+        world.records[INSTANCE] = a_record()
+    world.timed_out.append((GROUP, HOOK, INSTANCE))
+    assert rules(checker.after_event(world)) == found
+
+
+@pytest.mark.parametrize(
+    ("at", "hook", "unnamed"),
+    [(0, "named", 70), (30, "named", 60), (95, "named", 0), (0, "put", 0), (0, "other", 100)],
+)
+def test_a_hook_is_unnamed_while_no_policy_in_force_names_it(at, hook, unnamed):
+    shown = ShownHooks()
+    named, removed = policies(a_policy(hooks=("named",))).policies, policies(a_policy("other", "batch-*")).policies
+    shown.deployed = [(0.0, named), (20.0, removed), (90.0, named)]
+    shown.timeline = SimpleNamespace(now=lambda: 100.0)
+    shown.fleet = SimpleNamespace(groups={GROUP: SimpleNamespace(tags={})})
+    shown.system = SimpleNamespace(groups=SimpleNamespace(put={(GROUP, "put")}))
+    assert shown.unnamed_since(at, GROUP, hook) == unnamed
 
 
 @pytest.mark.parametrize(("timeout", "found"), [(120, []), (1728, [Rule.ANSWER])])

@@ -85,6 +85,7 @@ class World:
     events_came: dict = field(default_factory=dict)
     time_outs: dict = field(default_factory=dict)
     refusals: list = field(default_factory=list)
+    unnamed: float = 0.0  # seconds of its last time-out in which no policy named a hook
     forced_ones: set = field(default_factory=set)
     images: dict = field(default_factory=dict)
     launched_images: dict = field(default_factory=dict)
@@ -170,6 +171,9 @@ class World:
 
     def refused_since(self, at):
         return max((min(end, self.now) - max(begin, at) for begin, end in self.refusals), default=0)
+
+    def unnamed_since(self, at, group, hook):
+        return self.unnamed
 
     def time_out(self, group, hook):
         return self.time_outs.get(hook, 1728)
