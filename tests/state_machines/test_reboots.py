@@ -83,6 +83,22 @@ def test_a_node_is_drained_then_rebooted_once_and_back_in_service():
     assert walk.states.index("Settle") < walk.states.index("Reboot")
 
 
+def test_a_taint_that_is_removed_during_the_reboot_is_repeated():
+    system = a_system()
+    machine, looks = Machine(system), []
+
+    def reboot(name):
+        machine.reboot(name)
+        machine.put(taints=(), unschedulable=False)
+
+    system.instances.on_reboot = reboot
+    claim(system)
+    before = lambda *_: (machine(), looks.append((bool(machine.pods), machine.node.tainted)))  # noqa: E731
+    assert Walker(system, before=before).run(I).ended == "Rebooted"
+    assert (True, True) in looks
+    assert not machine.node.tainted
+
+
 def test_a_new_boot_id_alone_returns_no_node_to_service():
     system = a_system()
     machine = Machine(system, ready=60)

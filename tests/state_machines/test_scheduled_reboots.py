@@ -2,6 +2,8 @@
 
 from datetime import timedelta
 
+import pytest
+
 from leeward.model.reboot import Reboot, RebootBy
 from leeward.model.scheduled_event import ScheduledEvent
 from leeward.model.termination import Cause, CauseKind, Outcome, Status
@@ -66,6 +68,18 @@ def test_a_reboot_of_another_cause_before_the_date_does_not_end_the_wait():
     system, world, done = walk(story={5: lambda world: world.reboot(I)})
     assert (done.ended, len(world.pods)) == ("Rebooted", 2)
     assert system.clock.now() > DATE
+
+
+@pytest.mark.parametrize("minutes", [5, 10])
+def test_a_node_whose_taint_is_removed_during_the_wait_is_drained_again(minutes):
+    def lifted(world):
+        world.put(taints=(), unschedulable=False)
+        world.system.kubernetes.put_pod(a_pod("web-2"))
+
+    system, world, done = walk(story={minutes: lifted})
+    assert (done.ended, world.pods) == ("Rebooted", [[]])
+    assert system.kubernetes.done == ["evict shop/web-1", "evict shop/web-2"]
+    assert not world.node.tainted
 
 
 def test_a_canceled_event_returns_the_node_to_service_at_once():

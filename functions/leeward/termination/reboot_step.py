@@ -13,7 +13,7 @@ from typing import Any
 
 from leeward.errors import AwsUnavailableError, TerminalError, ThrottledError
 from leeward.model.lifecycle import ENDING, role_of
-from leeward.model.node import Node
+from leeward.model.node import Node, disruption_taint
 from leeward.model.reboot import BACK_WITHIN, MOST_A_DAY, Reboot, RebootBy, reboots_of_a_day
 from leeward.model.termination import Cause, CauseKind, TerminationRecord
 from leeward.ports import Ports
@@ -53,11 +53,18 @@ def reboot_or_wait(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
 
 
 def _with_node(run: Run, situation: InstanceState, wanted: Reboot, ports: Ports) -> Run:
-    """Compare the Node with the one before the reboot, or request the reboot."""
+    """Compare the Node with the one before the reboot, or request the reboot. A taint that was removed is repeated, and
+    pods that have come are drained: the reboot would end them without notice.
+    """
     record = situation.record
-    node = find_node(record, ports.clusters.kubernetes(record.subject.cluster))
+    kubernetes = ports.clusters.kubernetes(record.subject.cluster)
+    node = find_node(record, kubernetes)
     if node is None:
         return replace(run, next=Next.CANCEL, why="its Node is gone, and with it the boot id that shows a reboot")
+    if node.disrupted_by is None and not_back(node, record.boot or node.boot, wanted):
+        if node.ready and record.rebooting is None:
+            return replace(run, next=Next.DRAIN, why="its taint was removed: pods may have come")
+        kubernetes.taint(node, disruption_taint(ports.deployment), exclude=True)
     if wanted.by is RebootBy.EC2:
         return _await_ec2(run, record, wanted, node, ports)
     if wanted.by is RebootBy.GROUP:

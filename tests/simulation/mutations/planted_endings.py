@@ -68,6 +68,12 @@ OF_ENDINGS = (
         tests=("tests/state_machines/test_removed_policies.py",),
     ),
     Planted(
+        name="pods that come to a node that waits for its reboot are not drained",
+        story="looks for a removed taint in drains alone",
+        edits=(edit(f"{TERMINATION}.reboot_step._with_node", "if node.disrupted_by is None and ", "if False and "),),
+        tests=("tests/state_machines/test_scheduled_reboots.py",),
+    ),
+    Planted(
         name="a broken node that a budget holds is replaced again every hour",
         story="closes the record of every node whose pods did not leave",
         edits=(edit(f"{TERMINATION}.decisions.comes_again", " or is_broken(record)", ""),),
