@@ -24,6 +24,11 @@ RARELY_IN_THE_TABLE = {
     ("reconciler", "dynamodb:BatchGetItem", "facts"): "a zonal shift, whose zone id is looked up among the subnets",
     ("drain", "dynamodb:PutItem", "termination"): "a launch that the step of another execution has overtaken",
     ("drain", "dynamodb:GetItem", "facts"): "a placement without the facts of fn sync, which reads the shifts alone",
+    (
+        "terminate",
+        "dynamodb:GetItem",
+        "facts",
+    ): "a node whose policy is gone, and the hooks that it had named",
     ("interruption", "dynamodb:GetItem", "facts"): "a notice of a zonal shift",
     ("interruption", "dynamodb:BatchGetItem", "facts"): "a notice of a zonal shift",
     ("interruption", "dynamodb:PutItem", "facts"): "a notice of a zonal shift",
