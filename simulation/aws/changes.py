@@ -37,11 +37,15 @@ class SimGroupChanges:
             self.pointed.append((group.name, template.version))
             self.written.append((group.name, f"launch template version {template.version}"))
 
-    def raise_to(self, group: str, *, desired: int | None = None, maximum: int | None = None) -> None:
+    def raise_to(
+        self, group: str, *, desired: int | None = None, maximum: int | None = None, only_from: int | None = None
+    ) -> bool:
         """Raise the desired size and MaxSize; never lowers them. Raises InvalidInputError for a desired size above the
         maximum.
         """
         there = self._there(group)
+        if only_from is not None and there.desired != only_from:
+            return False
         before = there.desired, there.maximum
         wanted, limit = max(desired or 0, there.desired), max(maximum or 0, there.maximum)
         if wanted > limit:
@@ -54,6 +58,7 @@ class SimGroupChanges:
         if (there.desired, there.maximum) != before:
             self.raised.append((group, there.desired, there.maximum))
             self.written.append((group, f"desired size {there.desired}, MaxSize {there.maximum}"))
+        return True
 
     def put_back_maximum(self, group: str, maximum: int, *, partly: bool = False) -> bool:
         """Lower MaxSize to `maximum`, with `partly` at least to the desired size. False where that is above it."""

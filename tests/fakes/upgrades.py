@@ -39,14 +39,19 @@ class FakeGroupChanges(Calls):
         source = LaunchSource(template=template, overrides=there.launch.overrides)
         self._groups.by_name[group.name] = replace(there, launch=source)
 
-    def raise_to(self, group: str, *, desired: int | None = None, maximum: int | None = None) -> None:
+    def raise_to(
+        self, group: str, *, desired: int | None = None, maximum: int | None = None, only_from: int | None = None
+    ) -> bool:
         """Never lowers."""
         self._call("raise_to")
         there = self._there(group)
+        if only_from is not None and there.desired != only_from:
+            return False
         wanted, limit = max(desired or 0, there.desired), max(maximum or 0, there.maximum)
         if wanted > limit:
             raise InvalidInputError(f"ValidationError: Desired capacity:{wanted} must be at most max size:{limit}")
         self._groups.by_name[group] = replace(there, desired=wanted, maximum=limit)
+        return True
 
     def put_back_maximum(self, group: str, maximum: int, *, partly: bool = False) -> bool:
         """Not below the desired size."""

@@ -92,13 +92,32 @@ def test_an_answer_that_is_lost_when_the_size_is_raised_raises_it_once():
     real = changes.raise_to
 
     def raise_to(group, **sizes):
-        real(group, **sizes)
+        done = real(group, **sizes)
         if sizes.get("desired") and len(lost) < 8:
             lost.append(sizes)
             raise AwsUnavailableError("autoscaling:UpdateAutoScalingGroup: the answer was lost")
+        return done
 
     changes.raise_to = raise_to
     world.run(1.5)
     assert lost
     assert (world.sizes(), set(raised(world))) == ({GROUP: (3, 3)}, {4})
     assert world.untouched()
+
+
+@pytest.mark.parametrize("desired", [2, 4])
+def test_a_size_that_others_set_while_the_group_is_raised_stays_theirs(desired):
+    """Their instance was taken for the replacement, and the group ended one smaller than its owner had meant."""
+    world, set_by_others = Disrupted(an_unserved_fleet()).drifting(), []
+    changes = world.world.system.changes
+    real = changes.raise_to
+
+    def raise_to(group, **sizes):
+        if sizes.get("desired") and not set_by_others:
+            set_by_others.append(set_desired(world.world, world.world.fleet.groups[GROUP], desired, "its owner"))
+        return real(group, **sizes)
+
+    changes.raise_to = raise_to
+    world.run(0.5)
+    assert set_by_others == [True]
+    assert (raised(world)[0], world.world.fleet.groups[GROUP].book.overpaid) == (desired + 1, 0)

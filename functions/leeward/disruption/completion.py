@@ -119,8 +119,7 @@ def restore_groups(record: DisruptionRecord, ports: Ports, upgraded: frozenset[s
 def _answered(record: DisruptionRecord, ports: Ports) -> DisruptionRecord:
     """Complete only orders that were written: a replacement that was never ordered is not launched now."""
     if not record.orders:
-        raise_sizes(record, ports.group_changes)
-        return record
+        return raise_sizes(record, record, ports)
     ordered = {command_of(key) for key in record.orders}
     others = {number: "given up before its launch" for number in record.active_commands if number not in ordered}
     return launch_all(record.drop(others), ports, may_grow=False)

@@ -31,15 +31,14 @@ def launch_all(record: DisruptionRecord, ports: Ports, *, may_grow: bool = True)
     """Launch every outstanding replacement, one after the other; each is recorded before the next. `may_grow`: where
     LaunchInstances is refused, raise the desired size; else the command is dropped.
     """
-    shifts = ports.catalog.zonal_shifts(record.cluster)
+    shifts, begun = ports.catalog.zonal_shifts(record.cluster), record
     for key in record.to_launch():
         if command_of(key) not in record.active_commands:
             continue  # another of its replacements was refused
         if key not in record.orders:
             record = _ordered(record, key, shifts, ports)
         record = _fulfilled(record, key, shifts, ports, may_grow=may_grow)
-    raise_sizes(record, ports.group_changes)
-    return record
+    return raise_sizes(record, begun, ports)
 
 
 def _ordered(record: DisruptionRecord, key: str, shifts: ZonalShifts, ports: Ports) -> DisruptionRecord:

@@ -20,7 +20,6 @@ from leeward.model.launch_refusal import EVENT, sentence
 from leeward.model.lifecycle import IN_POOL, OVER, LifecycleRole, role_of
 from leeward.model.node import Node
 from leeward.ports import Ports
-from leeward.ports.autoscaling import GroupChanges
 from leeward.ports.clock import Clock
 from leeward.ports.kubernetes import Clusters
 from leeward.termination.maximum_size import owners_maximum
@@ -28,6 +27,7 @@ from leeward.termination.maximum_size import owners_maximum
 LAUNCHES_WITHIN = timedelta(hours=2)  # for which a run stays open for an instance that the group has not launched
 LEFT = OVER | IN_POOL | {LifecycleRole.DETACHING}
 DESIRED_SIZE = "the desired size is raised instead"
+SIZED_AGAIN = 3  # times at most that a size is decided in one step, each after others have set another
 JOINS_WITHIN = timedelta(minutes=15)  # as EKS gives a new node
 
 
@@ -39,28 +39,41 @@ def can_grow(group: Group) -> bool:
 def await_growth(record: DisruptionRecord, key: str, group: Group, reason: str, ports: Ports) -> DisruptionRecord:
     """Record that the desired size, raised by one, brings the replacement. `raise_sizes` requests it."""
     name = group.name
-    size = record.sizes.get(name, group.desired) + 1
+    record = replace(
+        record,
+        orders={other: order for other, order in record.orders.items() if other != key},
+        refusals={**record.refusals, name: reason[:300]},
+        awaited={**record.awaited, key: name},
+        before={name: ",".join(member.id for member in group.instances), **record.before},
+    )
+    return _sized(record, group, record.sizes.get(name, group.desired) + 1, ports)
+
+
+def raise_sizes(record: DisruptionRecord, begun: DisruptionRecord, ports: Ports) -> DisruptionRecord:
+    """Raise each group to the size in the record. `begun`: the record before this step. Growth that this step has
+    decided counts from the size that it read: where others have set another since, it is decided again, because their
+    instance would be taken for the launch and terminated with decrement. Idempotent: a repeated step leaves a group
+    that has the size, or more, unchanged.
+    """
+    for name in sorted(set(record.outstanding().values())):
+        grown = sum(group == name and key not in begun.awaited for key, group in record.awaited.items())
+        for left in reversed(range(SIZED_AGAIN if grown else 1)):
+            size = record.sizes[name]
+            only_from = size - grown if left else None
+            if ports.group_changes.raise_to(name, desired=size, maximum=size, only_from=only_from):
+                break
+            for group in ports.groups.describe([name]).values():
+                record = _sized(record, group, group.desired + grown, ports)
+    return record
+
+
+def _sized(record: DisruptionRecord, group: Group, size: int, ports: Ports) -> DisruptionRecord:
+    """Record the size before it is requested, and the owner's MaxSize where it is above that."""
     raised = dict(record.raised)
     if size > group.maximum:
-        raised.setdefault(name, owners_maximum(name, ports.groups, ports.maxima))
-    return written(
-        replace(
-            record,
-            orders={other: order for other, order in record.orders.items() if other != key},
-            refusals={**record.refusals, name: reason[:300]},
-            awaited={**record.awaited, key: name},
-            sizes={**record.sizes, name: size},
-            before={name: ",".join(member.id for member in group.instances), **record.before},
-            raised=raised,
-        ),
-        ports.disruptions,
-    )
-
-
-def raise_sizes(record: DisruptionRecord, group_changes: GroupChanges) -> None:
-    """Raise each group to the size in the record. Idempotent: a group that has it, or more, is left unchanged."""
-    for name in sorted(set(record.outstanding().values())):
-        group_changes.raise_to(name, desired=record.sizes[name], maximum=record.sizes[name])
+        raised.setdefault(group.name, owners_maximum(group.name, ports.groups, ports.maxima))
+    sized = replace(record, sizes={**record.sizes, group.name: size}, raised=raised)
+    return written(sized, ports.disruptions)
 
 
 def adopt(record: DisruptionRecord, ports: Ports) -> DisruptionRecord:

@@ -82,8 +82,12 @@ class GroupChanges(Protocol):
         """
         ...
 
-    def raise_to(self, group: str, *, desired: int | None = None, maximum: int | None = None) -> None:
-        """Raise the sizes, never lower them: a size that is larger already stays."""
+    def raise_to(
+        self, group: str, *, desired: int | None = None, maximum: int | None = None, only_from: int | None = None
+    ) -> bool:
+        """Raise the sizes, never lower them: a size that is larger already stays. False where the desired size is not
+        `only_from`: others have set it since it was read, and nothing is changed.
+        """
         ...
 
     def put_back_maximum(self, group: str, maximum: int, *, partly: bool = False) -> bool:

@@ -86,6 +86,14 @@ def test_a_raised_size_is_launched_and_says_who_asked(world):
     assert "increasing the capacity from 1 to 2" in cause
 
 
+def test_a_size_that_others_have_set_since_it_was_read_stays_theirs(world):
+    group = world.group(size=2)
+    assert not world.changes.raise_to(group, desired=4, maximum=4, only_from=3)
+    assert (described(world, group).desired, described(world, group).maximum) == (2, 4)
+    assert world.changes.raise_to(group, desired=3, maximum=4, only_from=2)
+    assert described(world, group).desired == 3
+
+
 def test_no_size_is_lowered_and_the_maximum_comes_back_only_above_the_desired_size(world):
     group = world.group(size=2)
     world.changes.raise_to(group, desired=1, maximum=1)

@@ -149,4 +149,10 @@ OF_REQUESTS = (
         ),
         tests=("tests/unit/reconcile/test_two_deployments.py",),
     ),
+    Planted(
+        name="a size that an owner sets is taken for that of a disruption run",
+        story="raises the desired size to what it has recorded, whatever it is by then",
+        edits=(edit("leeward.disruption.replacements.raise_sizes", "size - grown if left else None", "None"),),
+        tests=("tests/simulation/test_disruption_growth.py",),
+    ),
 )

@@ -39,13 +39,20 @@ class AutoScalingGroupChanges:
         else:
             self._update(group.name, LaunchTemplate=_specification(template))
 
-    def raise_to(self, group: str, *, desired: int | None = None, maximum: int | None = None) -> None:
-        """Raise both in one call, so that a desired size above the old maximum is accepted. Raises ObjectGoneError."""
+    def raise_to(
+        self, group: str, *, desired: int | None = None, maximum: int | None = None, only_from: int | None = None
+    ) -> bool:
+        """Raise both in one call, so that a desired size above the old maximum is accepted. `only_from` is compared
+        with the size that is read just before. Raises ObjectGoneError.
+        """
         raw = self._read(group)
+        if only_from is not None and raw["DesiredCapacity"] != only_from:
+            return False
         wanted = {"DesiredCapacity": desired, "MaxSize": maximum}
         higher = {name: size for name, size in wanted.items() if size is not None and size > raw[name]}
         if higher:
             self._update(group, **higher)
+        return True
 
     def put_back_maximum(self, group: str, maximum: int, *, partly: bool = False) -> bool:
         """Restore the maximum. Auto Scaling would lower the desired size along with MaxSize, so it is read first.
