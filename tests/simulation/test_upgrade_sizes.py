@@ -1,14 +1,19 @@
 """What the plan says of the sizes is what the running upgrade keeps to, and others' sizes stay theirs (U5, U15)."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
+from leeward.policy.document import Window
 from leeward.upgrade.observation import fresh_record, observe
 from leeward.upgrade.preflight.plan import plan_upgrade
 from leeward.upgrade.record import UpgradeRequest
 from leeward.upgrade.templates import expected
+from simulation.owners import set_desired
 from tests.simulation.upgrade_stand_in import BEGIN, GROUP, Upgraded, a_fleet
+
+LATER = Window(schedule="30 0 * * *", duration=timedelta(hours=20))
 
 
 def planned(world):
@@ -55,3 +60,20 @@ def test_a_maximum_that_others_raise_meanwhile_is_left_to_them():
     world.at(BEGIN + 100, more).run()
     assert (world.ended(), world.group.maximum) == ("Upgraded", 40)
     assert not world.record.raised_maximum
+
+
+@pytest.mark.parametrize(("by", "kept"), [(1, 7), (-1, 5)])
+def test_a_size_that_others_change_before_the_first_launch_is_the_one_to_keep(by, kept):
+    """Without launches ahead the gate would wait for new nodes that never come."""
+    world = Upgraded(a_fleet(maximum=14, windows=(LATER,))).start(launchTemplateVersion="2")
+    group = world.world.fleet.groups[GROUP]
+    world.at(BEGIN + 60, lambda: set_desired(world.world, group, group.desired + by, "an operator")).run(2)
+    assert (world.ended(), world.at_rest(kept)) == ("Upgraded", True)
+
+
+def test_who_scales_up_while_the_gate_waits_for_a_second_zone_keeps_the_larger_size():
+    world = Upgraded(a_fleet(maximum=30, max_surge=1)).start(launchTemplateVersion="2")
+    group = world.world.fleet.groups[GROUP]
+    world.at(BEGIN + 15, lambda: set_desired(world.world, group, group.desired + 1, "an operator")).run(2)
+    assert (world.ended(), world.versions, world.cordoned) == ("Upgraded", ["2"], [])
+    assert world.group.desired == 6 + 1 + 1, "the launch that was in the size stays beside the owner's"

@@ -164,11 +164,13 @@ def launched_ahead_of_shifts(group: Group, cluster: str, ports: Ports) -> int:
 
 def measured(record: UpgradeRecord, group: Group, ports: Ports) -> UpgradeRecord:
     """Record the sizes that the upgrade restores: those of the group while no launch of the upgrade is in it, without
-    launches for which other terminations, or the end of a zonal shift, will still shrink it.
+    launches for which other terminations, or the end of a zonal shift, will still shrink it. What others have scaled
+    until now is part of them: the upgrade launches ahead again.
     """
     ahead = launched_ahead_of_shifts(group, record.cluster, ports)
     desired = group.desired - ahead - sum(_to_offset(one) for one in _others(group, ports.claims))
-    return replace(with_owners_maximum(record, ports.groups, ports.maxima), desired=desired, sized=ports.clock.now())
+    sized = replace(record, desired=desired, sized=ports.clock.now(), others_scaled=None, others_seen=None)
+    return with_owners_maximum(sized, ports.groups, ports.maxima)
 
 
 def with_owners_maximum(record: UpgradeRecord, groups: Groups, maxima: Maxima) -> UpgradeRecord:

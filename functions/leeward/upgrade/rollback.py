@@ -127,6 +127,6 @@ def start_rollback(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     if turned.in_sizes:
         turned = with_owners_maximum(turned, ports.groups, ports.maxima)
     else:
-        turned = replace(measured(turned, group, ports), others_scaled=None, others_seen=None)
+        turned = measured(turned, group, ports)
     written(turned, ports.upgrades)
     return replace(run, next=Next.POINT, why=f"rolling back to {target.template.label if target.template else ''}")

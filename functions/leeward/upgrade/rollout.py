@@ -22,7 +22,13 @@ from leeward.upgrade.control import Hold, Move, Permission
 from leeward.upgrade.gate import is_proven, zones_to_serve
 from leeward.upgrade.lease import written
 from leeward.upgrade.members import Age
-from leeward.upgrade.observation import Observation, launched_ahead_of_shifts, launched_by_others, observe
+from leeward.upgrade.observation import (
+    Observation,
+    launched_ahead_of_shifts,
+    launched_by_others,
+    measured,
+    observe,
+)
 from leeward.upgrade.record import UpgradeRecord, tag_for
 from leeward.upgrade.surge.ended_launches import settled
 from leeward.upgrade.surge.launches import launches
@@ -57,7 +63,7 @@ def take_turn(before: UpgradeRecord, ports: Ports, *, drains: bool) -> Turn:
     ends = ports.claims.read_all(before.under_way)
     ledger = conclude(before, ends)
     record = without_misfits(_without_gone(ledger, observation), ledger.unclaimed, ends, observation.preflight)
-    record = _resized(adopted(record, observation), observation, ports)
+    record = _resized(adopted(record, observation), observation, ports, gating=not drains)
     record = with_canary(record, observation, ports.clock.now())
     watch = watch_of(record, observation.policy.update, ports.alarms, ports.clock)
     record = with_alarms(record, watch.reading(), ports.clock.now())
@@ -135,12 +141,14 @@ def _without_gone(ledger: LedgerView, observation: Observation) -> UpgradeRecord
     return record
 
 
-def _resized(record: UpgradeRecord, observation: Observation, ports: Ports) -> UpgradeRecord:
+def _resized(record: UpgradeRecord, observation: Observation, ports: Ports, *, gating: bool) -> UpgradeRecord:
     """Detect changes of the size by others. The history is read for shrinking, other terminations only when the group
-    is larger than the record explains.
+    is larger than the record explains. Where no launch of the upgrade is in the size, the changed size is the one to
+    restore; so it is at the gate once the launches that are in it have been left to others: without launches ahead the
+    gate would wait for new nodes that never come.
     """
     if record.others_scaled is not None:
-        return record
+        return measured(record, observation.group, ports) if gating and not record.in_sizes else record
     activities = ports.groups.activities(record.group, record.measured)
     shrunk = shrunk_since(activities, record.measured)
     record = _without_taken(record, observation, activities, ports.claims)
@@ -152,7 +160,10 @@ def _resized(record: UpgradeRecord, observation: Observation, ports: Ports) -> U
     if desired > mine:
         others = launched_by_others(observation.group, ports.claims)
         others += launched_ahead_of_shifts(observation.group, record.cluster, ports)
-    return detect_resize(record, desired=desired, of_others=others, shrunk=shrunk, now=ports.clock.now())
+    resized = detect_resize(record, desired=desired, of_others=others, shrunk=shrunk, now=ports.clock.now())
+    if resized.others_scaled is not None and not record.in_sizes:
+        return measured(record, observation.group, ports)
+    return resized
 
 
 def _without_taken(

@@ -145,4 +145,13 @@ OF_ENDINGS = (
         edits=(edit("leeward.upgrade.start._resumed", "phase_since=clock.now(), proven=None", "proven=None"),),
         tests=("tests/simulation/test_upgrade_creation_failures.py",),
     ),
+    Planted(
+        name="an upgrade whose group others scale before its first launch launches no more",
+        story="leaves the size to whoever has changed it, and its gate waits",
+        edits=(
+            edit("leeward.upgrade.rollout._resized", "and not record.in_sizes:", "and False:"),
+            edit("leeward.upgrade.rollout._resized", "if gating and not record.in_sizes", "if False"),
+        ),
+        tests=("tests/simulation/test_upgrade_sizes.py",),
+    ),
 )
