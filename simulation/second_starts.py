@@ -36,7 +36,7 @@ class SecondStarts:
             self.begin()
 
     def _catch_up(self) -> None:
-        ends = self._scene.system.ends
+        ends = self._scene.system.upgrade_ends
         for ending in ends[self._read :]:
             if ending.group in self._scene.fleet.groups and ending.state in FAILED | WELL:
                 self._last[ending.group] = ending

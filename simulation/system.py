@@ -100,6 +100,7 @@ class System:
         self.each: Executor = in_turn  # of what functions do for several records, nodes or clusters at a time
         self.unexpected: list[str] = []
         self.ends = Journal[Ending]()
+        self.upgrade_ends = Journal[Ending]()  # those about groups, which readers read now and then
         self.last_ended: dict[str, float] = {}  # instance -> when the last execution about it did
         self.decides = False
         self.decided = Journal[tuple[float, float]]()  # runs of fn disruption-planner that met no error: begin and end
@@ -279,7 +280,10 @@ class System:
         return ""
 
     def _reported(self, execution: Execution) -> None:
-        self.ends.append(ending_of(execution, self._timeline.now()))
+        ending = ending_of(execution, self._timeline.now())
+        self.ends.append(ending)
+        if ending.group:
+            self.upgrade_ends.append(ending)
         self._said(f"execution {execution.name}: {execution.status} {execution.state} {execution.cause}".rstrip())
 
     def _upgrade_ended(self, execution: Execution) -> None:
