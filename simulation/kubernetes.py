@@ -35,7 +35,7 @@ from leeward.ports.clock import Clock
 from leeward.ports.kubernetes import Listed
 from local.cluster.deletion import DeleteOptions
 from local.cluster.model import Cluster
-from local.cluster.objects import Obj, path_name
+from local.cluster.objects import Obj, namespace_of, path_name
 from local.cluster.patches import PatchType
 from local.cluster.selectors import matcher
 from simulation.journal import Journal
@@ -74,7 +74,7 @@ class SimKubernetes(SimWorkloads):
         self._nodes = Parsed(cluster, "nodes", Node.from_json)
         self._budgets = Parsed(cluster, "poddisruptionbudgets", PodDisruptionBudget.from_json)
         self._pods = Parsed(cluster, "pods", Pod.from_json)
-        self._read: dict[Listed, Parsed[Any]] = {}  # with the parser that was last asked for
+        self._read: dict[tuple[Listed, type], Parsed[Any]] = {}  # with the parser of that type that was last asked for
         self._sandbox, self.cache = sandbox, OldCache(cluster)
         self.before_taint: Callable[[Node], None] = lambda _node: None  # what happens in the last moment
         self._instances = NodeInstances(cluster)
@@ -138,12 +138,17 @@ class SimKubernetes(SimWorkloads):
         self._disturb("list persistentvolumes")
         return tuple(bodies.volume(raw) for raw in self._cluster.store.each("persistentvolumes"))
 
-    def read(self, what: Listed, parse: Callable[[Mapping[str, Any]], R]) -> Sequence[R]:
-        """Return all objects of the resource, each parsed by `parse`."""
+    def read(
+        self, what: Listed, parse: Callable[[Mapping[str, Any]], R], *, namespace: str | None = None
+    ) -> Sequence[R]:
+        """Return all objects of the resource, or of a namespace, each parsed by `parse`."""
         self._disturb(f"list {what.value}")
-        known = self._read.get(what)
+        if namespace is not None:
+            return [parse(raw) for raw in self._cluster.store.sorted(what.value) if namespace_of(raw) == namespace]
+        key = what, type(parse)
+        known = self._read.get(key)
         if known is None or known.parse != parse:
-            known = self._read[what] = Parsed(self._cluster, what.value, parse)
+            known = self._read[key] = Parsed(self._cluster, what.value, parse)
         return known.all()
 
     def seen_events(self, parse: Callable[[Mapping[str, Any]], R], fields: str) -> Sequence[R]:

@@ -98,10 +98,13 @@ class FakeKubernetes(FakeNodes):
         self._reach("volumes")
         return tuple(self.volume_list)
 
-    def read(self, what: Listed, parse: Callable[[Mapping[str, Any]], T]) -> Sequence[T]:
-        """What the test put into `raw`."""
+    def read(
+        self, what: Listed, parse: Callable[[Mapping[str, Any]], T], *, namespace: str | None = None
+    ) -> Sequence[T]:
+        """What the test put into `raw`, as far as it is of the namespace."""
         self._reach(f"read {what.value}")
-        return tuple(parse(raw) for raw in self.raw.get(what, ()))
+        found = self.raw.get(what, ())
+        return tuple(parse(raw) for raw in found if namespace in {None, raw["metadata"].get("namespace")})
 
     def seen_events(self, parse: Callable[[Mapping[str, Any]], T], fields: str) -> Sequence[T]:
         """What the test put into `raw_events`, as far as the field selector selects it."""

@@ -130,9 +130,12 @@ class Kubernetes(Workloads, Protocol):
         """Return all PersistentVolumes as raw JSON: name, labels, claim, node affinity and phase."""
         ...
 
-    def read(self, what: Listed, parse: Callable[[Mapping[str, Any]], T]) -> Sequence[T]:
-        """Return all objects of the resource, each parsed from its raw JSON. `parse` is pure: a list that expires is
-        parsed again, and an adapter may keep the result of an unchanged object for the next call with an equal `parse`.
+    def read(
+        self, what: Listed, parse: Callable[[Mapping[str, Any]], T], *, namespace: str | None = None
+    ) -> Sequence[T]:
+        """Return all objects of the resource, or those of one namespace, each parsed from its raw JSON. `parse` is
+        pure: a list that expires is parsed again, and an adapter may keep the result of an unchanged object for the
+        next call with an equal `parse`.
         """
         ...
 

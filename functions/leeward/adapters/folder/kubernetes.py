@@ -102,11 +102,16 @@ class FolderKubernetes(Refusing):
         """Return all PersistentVolumes, each with its claim, also where pvcs.json alone names it."""
         return self._volumes
 
-    def read(self, what: Listed, parse: Callable[[Mapping[str, Any]], T]) -> Sequence[T]:
-        """Return all objects of the resource, each parsed. Raises NotInSnapshotError for one that has no file."""
+    def read(
+        self, what: Listed, parse: Callable[[Mapping[str, Any]], T], *, namespace: str | None = None
+    ) -> Sequence[T]:
+        """Return all objects of the resource, or of a namespace, each parsed. Raises NotInSnapshotError for a resource
+        that has no file.
+        """
         if what not in FILE_OF:
             raise NotInSnapshotError(f"{self._folder.directory}: found no {what.value}: a snapshot does not hold them")
-        return [parse(raw) for raw in self._folder.elements(FILE_OF[what])]
+        found = self._folder.elements(FILE_OF[what])
+        return [parse(raw) for raw in found if namespace in {None, raw["metadata"].get("namespace", "default")}]
 
     def attachments(self) -> Sequence[VolumeAttachment]:
         """Return all VolumeAttachments."""

@@ -123,9 +123,12 @@ class ClusterApi(WorkloadApi, Background):
         path = "/api/v1/persistentvolumes"
         return self._client.list(Request(verb="list", resource="persistentvolumes", path=path), bodies.volume)
 
-    def read(self, what: Listed, parse: Callable[[Mapping[str, Any]], T]) -> Sequence[T]:
-        """Read all objects of the resource, parsed page by page."""
-        path = f"{_ROOTS[what]}/{what.value}"
+    def read(
+        self, what: Listed, parse: Callable[[Mapping[str, Any]], T], *, namespace: str | None = None
+    ) -> Sequence[T]:
+        """Read all objects of the resource, or of a namespace, parsed page by page."""
+        where = f"namespaces/{quote(namespace, safe='')}/" if namespace is not None else ""
+        path = f"{_ROOTS[what]}/{where}{what.value}"
         return self._client.list(Request(verb="list", resource=what.value, path=path), parse)
 
     def seen_events(self, parse: Callable[[Mapping[str, Any]], T], fields: str) -> Sequence[T]:
