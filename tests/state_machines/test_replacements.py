@@ -17,7 +17,7 @@ from leeward.model.facts import (
     templates_content,
     types_content,
 )
-from leeward.model.group import GroupInstance
+from leeward.model.group import AZ_REBALANCE, GroupInstance
 from leeward.model.pod import Owner, Pod
 from leeward.model.reservation import Pool
 from leeward.model.termination import Cause, CauseKind, Replacement
@@ -340,7 +340,8 @@ def test_no_fact_at_all_still_launches_in_the_same_subnet():
 def newcomers(system, *names, subnet="subnet-a", ips=1, launched=START):
     group = system.groups.by_name[GROUP]
     members = tuple(GroupInstance(id=name, zone=A, lifecycle="InService") for name in names)
-    system.groups.by_name[GROUP] = replace(group, instances=(*group.instances, *members))
+    group = replace(group, instances=(*group.instances, *members), suspended=(AZ_REBALANCE,))  # addresses alone decide
+    system.groups.by_name[GROUP] = group
     for name in names:
         system.instances.put(replace(an_instance(name), subnet=subnet, ips=ips, launched=launched))
 

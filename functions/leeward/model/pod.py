@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any, Self
 
 from leeward.model import well_known
-from leeward.model.pod_limits import REQUIRED, TOLERATIONS, beyond_limit
+from leeward.model.pod_limits import POD_AFFINITY, REQUIRED, TOLERATIONS, beyond_limit
 from leeward.model.raw_fields import instant, listed, mapping, mappings, metadata_of, number, text, texts
 from leeward.model.unjudged_pods import not_judged
 
@@ -15,6 +15,7 @@ DEFAULT_GRACE_SECONDS = 30
 LONGEST_GRACE_SECONDS = 10 * 365 * 86400  # the API has no bound: a time 2**63 s away is none that can be computed with
 FINISHED = frozenset({"Succeeded", "Failed"})
 UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
+_OF_ZONES = frozenset({*well_known.ZONE_KEYS, well_known.ZONE_ID_LABEL})
 DRAIN_TAINTS = (UNSCHEDULABLE, well_known.DISRUPTED_TAINT)  # of a node that drains
 
 
@@ -74,6 +75,7 @@ class Pod:
     node_selector: Mapping[str, str] = field(default_factory=dict)
     node_terms: tuple[Mapping[str, Any], ...] = ()
     beyond_limit: str = ""
+    tied_to_zones: bool = False  # it has a required rule about other pods by zone: spread, affinity or anti-affinity
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
@@ -104,6 +106,7 @@ class Pod:
             node_selector=texts(spec.get("nodeSelector")),
             node_terms=_required_terms(spec),
             beyond_limit=beyond_limit(spec) or not_judged(spec),
+            tied_to_zones=_is_tied_to_zones(spec),
         )
 
     @property
@@ -275,6 +278,19 @@ def _bound(value: Any) -> int | str | None:
 def _required_terms(spec: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
     affinity = mapping(mapping(spec.get("affinity")).get("nodeAffinity"))
     return tuple(mappings(mapping(affinity.get(REQUIRED)).get("nodeSelectorTerms")))
+
+
+def _is_tied_to_zones(spec: Mapping[str, Any]) -> bool:
+    """Return whether kube-scheduler compares zones for the pod: a spread constraint with DoNotSchedule, or a required
+    term of pod affinity or anti-affinity, whose topology key is a label of the zone.
+    """
+    if "topologySpreadConstraints" not in spec and "affinity" not in spec:  # as of most pods
+        return False
+    spread = mappings(spec.get("topologySpreadConstraints"))
+    hard = [one for one in spread if one.get("whenUnsatisfiable") != "ScheduleAnyway"]
+    affinity = mapping(spec.get("affinity"))
+    terms = (one for kind in POD_AFFINITY for one in mappings(mapping(affinity.get(kind)).get(REQUIRED)))
+    return any(one.get("topologyKey") in _OF_ZONES for one in (*hard, *terms))
 
 
 def _claims(pod: str, volumes: Sequence[Mapping[str, Any]]) -> Iterator[str]:

@@ -32,7 +32,7 @@ VALUES = 4_096
 
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
-_POD_AFFINITY = ("podAntiAffinity", "podAffinity")
+POD_AFFINITY = ("podAntiAffinity", "podAffinity")
 _RULES = ("affinity", "nodeSelector", "tolerations", "topologySpreadConstraints")
 _CONTAINERS = ("containers", "initContainers")
 _AMOUNTS = ("requests", "limits")
@@ -60,7 +60,7 @@ def is_list(reason: str) -> bool:
 
 def keeps_others_away(spec: Mapping[str, Any]) -> bool:
     """Return whether the pod may keep other pods off its node: required anti-affinity, or host ports."""
-    away = _mapping(_mapping(spec.get("affinity")).get(_POD_AFFINITY[0])).get(REQUIRED)
+    away = _mapping(_mapping(spec.get("affinity")).get(POD_AFFINITY[0])).get(REQUIRED)
     return bool(away) or bool(_host_ports(spec))
 
 
@@ -104,7 +104,7 @@ def _is_plain(spec: Mapping[str, Any]) -> bool:
 def _counts(spec: Mapping[str, Any]) -> Iterator[tuple[str, int, int]]:
     """Yield (list, its length, its limit), the cheapest first: lines are counted only where all lists are short."""
     affinity = _mapping(spec.get("affinity"))
-    pods = [term for kind in _POD_AFFINITY for term in _terms(_mapping(affinity.get(kind)))]
+    pods = [term for kind in POD_AFFINITY for term in _terms(_mapping(affinity.get(kind)))]
     node = _mapping(affinity.get("nodeAffinity"))
     nodes = [_mapping(one) for one in _sequence(_mapping(node.get(REQUIRED)).get("nodeSelectorTerms"))]
     nodes += [_mapping(_mapping(one).get("preference")) for one in _sequence(node.get(PREFERRED))]

@@ -33,6 +33,7 @@ MIRROR_POD = "kubernetes.io/config.mirror"
 
 ZONE_LABEL = "topology.kubernetes.io/zone"
 ZONE_ID_LABEL = "topology.k8s.aws/zone-id"  # put on nodes by the AWS cloud provider since Kubernetes 1.30
+ZONE_KEYS = (ZONE_LABEL, "failure-domain.beta.kubernetes.io/zone", "topology.ebs.csi.aws.com/zone")  # the zone's name
 INSTANCE_TYPE_LABEL = "node.kubernetes.io/instance-type"
 
 CLUSTER_TAG_PREFIX = "kubernetes.io/cluster/"  # + cluster name; value owned or shared

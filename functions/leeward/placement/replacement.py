@@ -21,6 +21,7 @@ from leeward.placement.cni import CniSettings, node_ips
 from leeward.placement.restrictions import Restriction, by_claim, not_in_zones, of_claimed, of_pod, only_zones
 from leeward.placement.scene import Chance, PlacementScene
 from leeward.placement.subnets import choose_in_zone, place
+from leeward.placement.zone_choice import NO_REFUSALS, ZoneRefusals, explained, in_even_zones_first, refusing_last
 from leeward.placement.zones import judge_zones
 
 
@@ -43,7 +44,8 @@ class Leaving:
 class Known:
     """Facts to decide on. `subnets` of the group, with their free addresses; `newcomers`: instances that have been
     launched and whose Node is not Ready yet; `promises`: of other replacements, placed just now; `short`: spot capacity
-    that EC2 is reclaiming; `cni`: the policy's overrides of the CNI's settings.
+    that EC2 is reclaiming; `cni`: the policy's overrides of the CNI's settings; `even`: zones in which a launch gives
+    AZRebalance nothing to do; `refusals`: zones in which the pods that move may not run.
     """
 
     facts: ClusterFacts
@@ -52,6 +54,8 @@ class Known:
     promises: tuple[IpReservation, ...] = ()
     short: frozenset[Pool] = frozenset()
     cni: Mapping[str, str] = field(default_factory=dict)
+    even: frozenset[str] = frozenset()
+    refusals: ZoneRefusals = NO_REFUSALS
 
 
 def plan_launch(group: Group, leaving: Leaving, known: Known, chance: Chance) -> LaunchPlan:
@@ -72,10 +76,8 @@ def plan_launch(group: Group, leaving: Leaving, known: Known, chance: Chance) ->
         options = _options(replace(scene, restrictions=(*scene.restrictions, home)), leaving, chance)
     offered = {option.zone for option in options}
     options += tuple(option for option in _options(scene, leaving, chance) if option.zone not in offered)
-    options = _short_last(options, group, leaving, known)
-    options = tuple(sorted(options, key=lambda option: option.zone in known.facts.closed))
     nowhere = "" if options else place(scene, 1, chance).sentence
-    return LaunchPlan(options=options, nowhere=nowhere)
+    return LaunchPlan(options=_in_order(options, group, leaving, known), nowhere=nowhere)
 
 
 def promise_of(option: LaunchOption, group: Group, leaving: Leaving, known: Known, now: datetime) -> IpReservation:
@@ -114,6 +116,17 @@ def _options(scene: PlacementScene, leaving: Leaving, chance: Chance) -> tuple[L
             why = choice.why if home is None else f"{choice.why}; {home.zone}: {home.why}"
             found.append(LaunchOption(subnet=choice.subnet, zone=choice.zone, why=why, ips=choice.ips))
     return tuple(found)
+
+
+def _in_order(
+    options: tuple[LaunchOption, ...], group: Group, leaving: Leaving, known: Known
+) -> tuple[LaunchOption, ...]:
+    """Return the options, best first. A later step outweighs those before it: first of all the pods have to run."""
+    options = _short_last(options, group, leaving, known)
+    options = in_even_zones_first(options, known.even)
+    options = refusing_last(options, known.refusals.draining)
+    options = tuple(sorted(options, key=lambda option: option.zone in known.facts.closed))
+    return explained(refusing_last(options, known.refusals.gone), known.refusals)
 
 
 def _short_last(

@@ -13,7 +13,7 @@ from leeward.model.subnet import Subnet
 from leeward.model.zonal_shift import ZonalShifts
 
 SUBNET_KEYS = (well_known.SUBNET_LABEL, well_known.CAST_SUBNET_LABEL)
-ZONE_KEYS = (well_known.ZONE_LABEL, "failure-domain.beta.kubernetes.io/zone", "topology.ebs.csi.aws.com/zone")
+ZONE_KEYS = well_known.ZONE_KEYS
 _ZONE_SEPARATOR = "__"  # joins the zones in the label of a regional volume
 _NO_LONGER_BOUND = frozenset({"Released", "Failed"})  # phases of a volume that still names its former claim
 

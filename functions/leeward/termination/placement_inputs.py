@@ -17,6 +17,7 @@ from leeward.model.node import Node
 from leeward.model.subnet import Subnet
 from leeward.model.zonal_shift import NOT_SHIFTED, ZonalShifts
 from leeward.placement.replacement import Known, Leaving
+from leeward.placement.zone_choice import even_zones
 from leeward.ports import Ports
 from leeward.ports.clock import Clock
 from leeward.ports.compute import Network
@@ -59,6 +60,7 @@ def load_inputs(situation: InstanceState, group: Group, ports: Ports) -> Placeme
         subnets=_subnets(group, facts, inputs, ports.network),
         newcomers=_newcomers(group, subject.instance, facts, inputs, ports),
         cni=situation.policy.cni,
+        even=even_zones(group, subject.instance),
     )
     _ask_the_cluster(situation, inputs, ports.clusters)
     return inputs

@@ -98,6 +98,7 @@ def _ask(situation: InstanceState, ports: Ports) -> Asked:
     inputs = load_inputs(situation, group, ports)
     plan = record.plan
     if plan is None:
+        _compare_zones(inputs, record.subject.cluster, ports)
         plan = _plan(record, group, inputs, ports.clock, ports.catalog)
         ports.claims.plan(record.instance, plan)
     chosen, replacement = _launch(record, group, plan, inputs.known.facts.shifts, ports)
@@ -110,6 +111,16 @@ def _ask(situation: InstanceState, ports: Ports) -> Asked:
     notices = (*doubts, *_notify(situation, inputs, chosen, replacement, ports.clock, ports.clusters))
     ports.claims.note(record.instance, replacement=replacement, times={"replacement": ports.clock.now()})
     return Asked(replacement=replacement, notices=notices)
+
+
+def _compare_zones(inputs: PlacementInputs, cluster: str, ports: Ports) -> None:
+    """Learn in which zones the pods that leave may run, where a rule of one compares zones."""
+    leaving = leaving_pods(inputs.leaving.pods or ())
+    tied = frozenset(pod.key for pod in leaving if pod.tied_to_zones and not pod.beyond_limit and not pod.deletion)
+    if tied:
+        from leeward.termination.zone_refusals import learn_zone_refusals  # late: most launches ask no scheduler
+
+        learn_zone_refusals(inputs, tied, cluster, ports.clock, ports.clusters)
 
 
 def _plan(
