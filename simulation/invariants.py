@@ -31,6 +31,7 @@ from simulation.pace_rules import Pace
 from simulation.prescale_rules import Prescales
 from simulation.reboot_rules import RebootRules
 from simulation.rule import Rule, Violation
+from simulation.serving_rules import Serving
 from simulation.taint_times import TaintTimes
 from simulation.unasked_nodes import Unasked
 from simulation.upgrade_rules import Members, Progress
@@ -78,7 +79,7 @@ class Checker:
         self._progress, self._members, self._spent, self._alarmed = Progress(), Members(), Spent(), Alarmed()
         self._blocks, self._automatic, self._reboots = CapacityBlocks(), AutomaticUpgrades(), RebootRules()
         self._foreign_taints, self._images, self._managed = ForeignTaints(), ImageRules(), ManagedRules()
-        self._zones, self._prescales = ZoneRules(), Prescales()
+        self._zones, self._prescales, self._serving = ZoneRules(), Prescales(), Serving()
         self._always = self._rules()
 
     def after_event(self, view: WorldView) -> list[Violation]:
@@ -156,6 +157,7 @@ class Checker:
             (Rule.CAUSE, self._messages.causes),
             (Rule.MALFORMED, self._messages.malformed),
             (Rule.PLACEMENT, self._placements),
+            (Rule.SERVES, self._serving.check),
             (Rule.PACE, self._pace.check),
             (Rule.OPT_OUT, self._opt_outs.check),
             (Rule.IDLE, self._taints.check),

@@ -26,6 +26,7 @@ class Rule(StrEnum):
     CORDON = "no cordon of ours left when our taint is removed"
     FOREIGN_CORDON = "no foreign cordon removed by us"
     FOREIGN_TAINT = "no taint of another deployment removed by us"
+    SERVES = "no pod waits beside its replacement because of its zone, where another zone was possible"
     PACE = "nothing that is not urgent holds more nodes with pods than maxUnavailable and budgets for upgrades allow"
     OPT_OUT = "no pod that opts out of disruption is evicted for a run"
     UNAVAILABLE = "maintenance far ahead begins only where the budgets allow one more"

@@ -5,6 +5,18 @@ from tests.simulation.mutations.plant import Planted
 
 OF_PLANNING = (
     Planted(
+        name="a replacement is launched where its pods may not run",
+        story="chooses its zone by cores and addresses, and leaves the pods to the scheduler",
+        edits=(edit("leeward.termination.replacing._compare_zones", "if tied:", "if False:"),),
+        tests=("tests/simulation/test_replacement_zones.py",),
+    ),
+    Planted(
+        name="a replacement leaves the balancing of zones to AZRebalance",
+        story="thinks that a group which balances its zones by itself need not be helped",
+        edits=(edit("leeward.placement.zone_choice.even_zones", "if AZ_REBALANCE in group.suspended:", "if True:"),),
+        tests=("tests/state_machines/test_replacement_zones.py",),
+    ),
+    Planted(
         name="a pod with resource claims fits on any node",
         story="asks for cpu, memory and what else a container requests",
         edits=(edit("leeward.model.unjudged_pods.not_judged", 'if spec.get("resourceClaims"):', "if False:"),),
