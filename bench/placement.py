@@ -54,7 +54,7 @@ def _median(nodes: list[Node], subnets: list[Subnet], count: int) -> float:
         settings = CniSettings.from_variables({"WARM_IP_TARGET": "2"})
         scene = PlacementScene(
             subnets=tuple(subnets),
-            demand=demand_of(accounting_of(settings, subnets, subnets), settings, [M5_LARGE], 12),
+            demand=demand_of(accounting_of(settings, "bench", subnets, subnets), settings, [M5_LARGE], 12),
             cores=cores_by_zone(nodes),
         )
         placement = place(scene, count, random.Random(seed))

@@ -97,7 +97,7 @@ def _is_tied(pod: Obj) -> bool:
 
 def _waits(pod: Obj, owners: frozenset[str]) -> bool:
     owner = controller_of(pod)
-    return bool(owner) and owner["uid"] in owners and not node_of(pod) and not is_deleting(pod)
+    return owner is not None and owner["uid"] in owners and not node_of(pod) and not is_deleting(pod)
 
 
 def _better_zones(pod: Obj, node: Obj, launch: _Launch, view: WorldView) -> list[str]:

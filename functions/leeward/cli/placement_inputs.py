@@ -192,7 +192,8 @@ def _demand(
     for policy in policies:
         overrides = {**policy.cni, **overrides}
     settings = CniSettings.from_variables({**(inputs.variables or {}), **overrides})
-    accounting = accounting_of(settings, (*_discovered(inputs, subnets), *subnets), subnets)
+    known = (*_discovered(inputs, subnets), *subnets)
+    accounting = accounting_of(settings, inputs.context.cluster, known, subnets)
     if inputs.variables is None:
         accounting = Accounting(on=False, why="kube-system/aws-node is not there")
     return demand_of(accounting, settings, types, pods)

@@ -90,6 +90,7 @@ def _places(record: DisruptionRecord, key: str, shifts: ZonalShifts, ports: Port
     known = Known(
         facts=replace(_facts(record.cluster, ports.catalog), shifts=shifts),
         subnets=tuple(live[name] for name in group.subnets if name in live and live[name].zone in wanted.zones),
+        cluster=record.cluster,
         short=_short(record.cluster, ports.clock, ports.catalog),
         cni=_cni(record.cluster, group, ports.clusters),
     )

@@ -112,7 +112,8 @@ def _orders(
     free = tuple(replace(pod, node_selector={}, node_terms=(), claims=()) for pod in pods)
     places, kind = inputs.evacuation.places(group, shift.zone), node.labels.get(INSTANCE_TYPE_LABEL, "")
     leaving = Leaving(instance="", zone=shift.zone, subnet="", type=kind, millicores=node.cpu, pods=free)
-    scene = replacement_scene(group, leaving, Known(facts=inputs.facts, subnets=places))
+    known = Known(facts=inputs.facts, subnets=places, cluster=inputs.evacuation.state.cluster)
+    scene = replacement_scene(group, leaving, known)
     placement = place(scene, count, SeededChance(f"{group.name}/{shift.key}"))
     zones = {subnet.id: subnet.zone for subnet in places}
     orders: list[PrescaleOrder] = []

@@ -50,6 +50,7 @@ class Known:
 
     facts: ClusterFacts
     subnets: tuple[Subnet, ...]
+    cluster: str = ""
     newcomers: tuple[Instance, ...] = ()
     promises: tuple[IpReservation, ...] = ()
     short: frozenset[Pool] = frozenset()
@@ -161,7 +162,7 @@ def _demand(group: Group, leaving: Leaving, known: Known) -> Demand:
     names = _type_names(group, leaving, known)
     types = [facts.types.get(name, InstanceType(name=name, vcpus=0, memory_mib=0)) for name in names]
     settings = CniSettings.from_variables({**(facts.cni or {}), **known.cni})
-    accounting = accounting_of(settings, (*facts.subnets, *known.subnets), known.subnets)
+    accounting = accounting_of(settings, known.cluster, (*facts.subnets, *known.subnets), known.subnets)
     if facts.cni is None and FactKind.CNI in facts.synced:
         accounting = Accounting(on=False, why="kube-system/aws-node is not there")
     pods = _pods(leaving, types, settings)

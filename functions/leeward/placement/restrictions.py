@@ -66,6 +66,17 @@ def only_subnets(source: str, ids: Iterable[str]) -> Restriction:
     return Restriction(source=source, terms=((expression,),))
 
 
+def no_pods_in(ids: Iterable[str]) -> tuple[Restriction, ...]:
+    """Return a restriction for each subnet in which the VPC CNI puts no pod, by the subnet's tag."""
+    return tuple(
+        Restriction(
+            source=f"kubernetes.io/role/cni=0 of {name}: the VPC CNI puts no pod there",
+            terms=((Expression(key=well_known.SUBNET_LABEL, operator="NotIn", values=(name,)),),),
+        )
+        for name in sorted(ids)
+    )
+
+
 def only_zones(source: str, zones: Iterable[str]) -> Restriction:
     """Return a restriction to these zones, such as the requested ones."""
     expression = Expression(key=well_known.ZONE_LABEL, operator="In", values=tuple(sorted(zones)))

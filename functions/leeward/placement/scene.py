@@ -9,7 +9,7 @@ from leeward.model import well_known
 from leeward.model.node import Node
 from leeward.model.subnet import Subnet
 from leeward.placement.accounting import Demand
-from leeward.placement.restrictions import ZONE_KEYS, Restriction
+from leeward.placement.restrictions import ZONE_KEYS, Restriction, no_pods_in
 
 
 class Chance(Protocol):
@@ -57,7 +57,8 @@ class PlacementScene:
 
     def forbidding(self, subnet: Subnet) -> Restriction | None:
         """Return the first restriction that does not allow the subnet."""
-        return next((one for one in self.restrictions if not one.allows(subnet)), None)
+        shut = no_pods_in(self.demand.accounting.shut)
+        return next((one for one in (*self.restrictions, *shut) if not one.allows(subnet)), None)
 
     def free_ips(self, subnet: Subnet) -> int:
         """Return the free addresses as EC2 counts them, less the promised ones; never below 0."""

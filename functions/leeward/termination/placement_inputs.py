@@ -57,6 +57,7 @@ def load_inputs(situation: InstanceState, group: Group, ports: Ports) -> Placeme
     facts = _facts(subject.cluster, inputs, ports.clock, ports.catalog)
     inputs.known = Known(
         facts=facts,
+        cluster=subject.cluster,
         subnets=_subnets(group, facts, inputs, ports.network),
         newcomers=_newcomers(group, subject.instance, facts, inputs, ports),
         cni=situation.policy.cni,

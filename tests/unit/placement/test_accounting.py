@@ -4,7 +4,7 @@ subnet discovery."""
 import pytest
 
 from leeward.model.instance_type import InstanceType
-from leeward.placement.accounting import CNI_ROLE_TAG, accounting_of, demand_of
+from leeward.placement.accounting import CNI_CLUSTER_TAG, CNI_ROLE_TAG, accounting_of, demand_of
 from leeward.placement.cni import CniSettings
 from tests.unit.placement.builders import M5_LARGE, ON, T3_SMALL, a_subnet
 
@@ -36,10 +36,10 @@ def test_what_is_counted_is_said():
 
 def test_subnet_discovery_that_would_use_another_subnet_switches_accounting_off():
     own, pods = a_subnet("subnet-a"), a_subnet("subnet-pods", tags=TAGGED)
-    found = accounting_of(settings(), [own, pods], [own])
+    found = accounting_of(settings(), "blue", [own, pods], [own])
     assert not found.on
     assert found.why.startswith("ENABLE_SUBNET_DISCOVERY is on and subnet-pods in us-east-1a carries")
-    assert accounting_of(settings(ENABLE_SUBNET_DISCOVERY="false"), [own, pods], [own]).on
+    assert accounting_of(settings(ENABLE_SUBNET_DISCOVERY="false"), "blue", [own, pods], [own]).on
 
 
 @pytest.mark.parametrize(
@@ -49,11 +49,36 @@ def test_subnet_discovery_that_would_use_another_subnet_switches_accounting_off(
         a_subnet("subnet-b", tags={CNI_ROLE_TAG: "0"}),
         a_subnet("subnet-b"),
         a_subnet("subnet-a", tags=TAGGED),
+        a_subnet("subnet-b", tags={**TAGGED, f"{CNI_CLUSTER_TAG}green": "shared"}),
     ],
-    ids=["another zone", "tagged 0", "no tag", "the node's own"],
+    ids=["another zone", "tagged 0", "no tag", "the node's own", "for another cluster"],
 )
 def test_subnet_discovery_keeps_to_tagged_subnets_of_the_same_zone(other):
-    assert accounting_of(settings(), [other], [a_subnet("subnet-a")]).on
+    assert accounting_of(settings(), "blue", [other], [a_subnet("subnet-a")]).on
+
+
+def test_a_subnet_that_is_tagged_for_this_cluster_among_others_is_discovered():
+    tags = {**TAGGED, f"{CNI_CLUSTER_TAG}green": "shared", f"{CNI_CLUSTER_TAG}blue": ""}
+    own, pods = a_subnet("subnet-a"), a_subnet("subnet-pods", tags=tags)
+    assert not accounting_of(settings(), "blue", [own, pods], [own]).on
+    assert accounting_of(settings(), "red", [own, pods], [own]).on
+
+
+@pytest.mark.parametrize(
+    ("variables", "others", "shut"),
+    [
+        ({}, [], {"subnet-a"}),
+        ({}, [a_subnet("subnet-pods", tags=TAGGED)], set()),
+        ({}, [a_subnet("subnet-pods", zone="us-east-1b", tags=TAGGED)], {"subnet-a"}),
+        ({}, [a_subnet("subnet-pods", tags={**TAGGED, f"{CNI_CLUSTER_TAG}green": ""})], {"subnet-a"}),
+        ({"ENABLE_SUBNET_DISCOVERY": "false"}, [], set()),
+        ({"AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG": "true"}, [], set()),
+        ({"ENABLE_PREFIX_DELEGATION": "true"}, [], {"subnet-a"}),
+    ],
+)
+def test_a_subnet_that_excludes_itself_takes_no_pods_unless_discovery_has_another(variables, others, shut):
+    own = a_subnet("subnet-a", tags={CNI_ROLE_TAG: "0"})
+    assert accounting_of(settings(**variables), "blue", [own, *others], [own]).shut == shut
 
 
 def test_a_node_of_several_possible_types_takes_what_the_greediest_takes():

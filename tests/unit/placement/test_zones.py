@@ -11,7 +11,7 @@ from leeward.placement.scene import closed_zones, cores_by_zone, zone_of
 from leeward.placement.verdict import Standing
 from leeward.placement.zones import judge_zones, zone_order
 from tests.fakes.builders import a_node
-from tests.unit.placement.builders import OFF, a_demand, a_scene, a_subnet
+from tests.unit.placement.builders import OFF, ON, a_demand, a_scene, a_subnet
 
 A, B, C = (a_subnet(f"subnet-{letter}", zone=f"us-east-1{letter}") for letter in "abc")
 
@@ -85,6 +85,15 @@ def test_a_zone_that_is_not_allowed_says_what_forbids_it():
     assert found["us-east-1a"].standing is Standing.NOT_ALLOWED
     assert found["us-east-1a"].why == "not allowed by volume pv-1 of pod shop/db-0"
     assert found["us-east-1b"].standing is Standing.NEXT
+
+
+def test_a_subnet_in_which_the_cni_puts_no_pod_is_not_used():
+    shut = replace(ON, shut=frozenset({"subnet-a"}))
+    found = judged(a_scene(A, B, demand=a_demand(accounting=shut)))
+    assert (found["us-east-1a"].standing, found["us-east-1b"].standing) == (Standing.NOT_ALLOWED, Standing.NEXT)
+    assert (
+        found["us-east-1a"].why == "not allowed by kubernetes.io/role/cni=0 of subnet-a: the VPC CNI puts no pod there"
+    )
 
 
 def test_a_zone_with_nodes_but_no_subnet_is_reported():

@@ -181,7 +181,8 @@ def _demand(preflight: Preflight, subnets: list[Subnet]) -> Demand:
     names = launchable.types if launchable is not None else preflight.group.running_types
     known = {**preflight.snapshot.types, **preflight.inputs.types}
     types = [known.get(name, InstanceType(name=name, vcpus=0, memory_mib=0)) for name in names]
-    accounting = accounting_of(settings, preflight.snapshot.subnets.values(), subnets)
+    snapshot = preflight.snapshot
+    accounting = accounting_of(settings, snapshot.cluster, snapshot.subnets.values(), subnets)
     return demand_of(accounting, settings, types, _pods(preflight))
 
 

@@ -188,7 +188,7 @@ def _choose(observation: Observation, facts: ClusterFacts, subnets: Sequence[Sub
     plan = plan_launch(
         observation.group,
         leaving,
-        Known(facts=facts, subnets=tuple(subnets), cni=observation.policy.cni),
+        Known(facts=facts, subnets=tuple(subnets), cluster=snapshot.cluster, cni=observation.policy.cni),
         SeededChance(seed),
     )
     return plan.options[0].subnet if plan.options else None
