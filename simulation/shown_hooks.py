@@ -17,7 +17,7 @@ class ShownHooks:
     """View over the models of its subclass."""
 
     timeline: Timeline
-    deployed: list[tuple[float, Sequence[NodePolicy]]]  # policies, and since when they are in force
+    deployed: list[tuple[float, tuple[NodePolicy, ...]]]  # policies, and since when they are in force
     fleet: SimFleet
     system: System
 

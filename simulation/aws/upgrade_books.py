@@ -17,6 +17,8 @@ class UpgradeBooks:
         """Keep launches written off that the sizes of others have made theirs: when a later upgrade's record comes, and
         when a rollback measures the sizes again, which are those of others by then.
         """
+        if after.group in self._books:
+            self._books[after.group].upgrades(upgrading=after.launched > 0 and after.resumable)
         if before is None:
             return
         another = before.began != after.began

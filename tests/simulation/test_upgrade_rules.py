@@ -15,6 +15,7 @@ from simulation.aws.books import Book
 from simulation.aws.upgrade_books import UpgradeBooks
 from simulation.invariants import Checker, Rule
 from tests.fakes.builders import GROUP, ZONE
+from tests.fakes.clock import START
 from tests.simulation.view_stand_in import INSTANCE, NODE, World
 
 MINE = {Rule.UPGRADE, Rule.TARGET, Rule.RESTORED, Rule.LIFTED}
@@ -127,6 +128,31 @@ def test_what_others_scaling_has_forgiven_stays_forgiven_when_a_later_upgrade_co
     after = replace(before, began=began + timedelta(hours=1)) if later else replace(before, version=2)
     UpgradeBooks({GROUP: book}).wrote(before, after)
     assert (book.least, book.most) == (least, 1)
+
+
+@pytest.mark.parametrize(
+    ("changes", "least"),
+    [({}, 0), ({"launched": 0}, 1), ({"ended": START}, 1), ({"ended": START, "error": "PodEvictionFailure"}, 0)],
+    ids=["under way", "before its first launch", "ended", "failed"],
+)
+def test_a_decrement_of_an_owner_pays_for_a_launch_that_the_upgrade_still_makes(changes, least):
+    world, _ = a_world(launched=1)
+    book = Book()
+    UpgradeBooks({GROUP: book}).wrote(None, replace(world.upgrades[GROUP], **changes))
+    book.taken_by_owner()
+    book.launched()
+    assert book.least == least
+
+
+def test_what_owners_took_pays_for_nothing_after_the_upgrade():
+    world, _ = a_world(launched=1)
+    book, record = Book(), world.upgrades[GROUP]
+    books = UpgradeBooks({GROUP: book})
+    books.wrote(None, record)
+    book.taken_by_owner()
+    books.wrote(record, replace(record, ended=START))
+    book.launched()
+    assert book.least == 1
 
 
 def test_what_others_scaling_has_forgiven_stays_forgiven_when_a_rollback_measures_the_sizes_again():
