@@ -147,7 +147,7 @@ OF_ENDINGS = (
     ),
     Planted(
         name="an upgrade whose group others scale before its first launch launches no more",
-        story="leaves the size to whoever has changed it, and its gate waits",
+        story="leaves the size as others have changed it, and its gate waits",
         edits=(
             edit("leeward.upgrade.rollout._resized", "and not record.in_sizes:", "and False:"),
             edit("leeward.upgrade.rollout._resized", "if gating and not record.in_sizes", "if False"),
