@@ -107,7 +107,7 @@ def target_of(launchable: Launchable, closed: Collection[str], *, priced: bool) 
     """
     offerings = tuple(one for one in launchable.template.offerings if not priced or one.zone in launchable.prices)
     offerings = tuple(sorted(offerings, key=lambda one: one.zone in closed))
-    template = replace(launchable.template, offerings=offerings, max_nodes=None)
+    template = replace(launchable.certain, offerings=offerings, max_nodes=None)
     by_zone = {one.zone: replace(template, offerings=(one,)) for one in offerings}
     return Target(launchable=launchable, template=template, by_zone=by_zone, left=launchable.left)
 

@@ -50,7 +50,7 @@ class ExpectedNode:
     """Node that does not exist yet. Amounts as `leeward.model.quantity` counts them; without cpu and memory where the
     instance type is not known, so that no pod seems to fit. `warnings`: assumptions and skipped inputs; `provenance`:
     how far each group of attributes can be relied on; `zone_labels`: those that only nodes of a zone are known to
-    carry.
+    carry; `estimated`: keys of labels that a script alone promises.
     """
 
     name: str
@@ -62,6 +62,7 @@ class ExpectedNode:
     warnings: tuple[str, ...] = ()
     provenance: Origins = field(default_factory=dict)
     zone_labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    estimated: frozenset[str] = frozenset()
 
     def to_json(self) -> dict[str, Any]:
         """Return a Node object as `kubectl get node -o json` shows one (docs/schema/template.json); it is Ready."""
@@ -128,6 +129,7 @@ def expected_node(sources: Sources, precedence: str = TAGS_WIN) -> ExpectedNode:
         ),
         provenance=origins,
         zone_labels=zone_labels,
+        estimated=_estimated(sources, kubelet, tags) if seen is None else frozenset(),
     )
 
 
@@ -260,6 +262,14 @@ def _labels(
     managed = labels.of_managed_group(sources.group, launch, chosen.capacity)
     of_nodegroup = labels.of_nodegroup(nodegroup) if nodegroup else {}
     return {**generic, **kubelet.labels, **managed, **_merged(tags.labels, of_nodegroup, precedence)}
+
+
+def _estimated(sources: Sources, kubelet: KubeletSettings, tags: TagFacts) -> frozenset[str]:
+    """Return the keys of labels for which a script alone speaks: no format that is read as such, no tag, not EKS."""
+    if kubelet.provenance.get(Attribute.LABELS, Provenance.DECLARED) is Provenance.DECLARED:
+        return frozenset()
+    declared = {**tags.labels, **(labels.of_nodegroup(sources.nodegroup) if sources.nodegroup else {})}
+    return frozenset(kubelet.labels.keys() - declared.keys())
 
 
 def _merged(tags: Mapping[str, Any], api: Mapping[str, Any], precedence: str) -> dict[str, Any]:

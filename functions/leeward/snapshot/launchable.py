@@ -3,8 +3,8 @@
 Decides how several instance types become one template and what the template costs; `leeward.node_template` decides
 which types those are, and what the node of each looks like."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from leeward.model import well_known
 from leeward.model.facts import Prices
@@ -53,6 +53,19 @@ class Launchable:
         """
         first = next(iter(self.launches.values()), None)
         return self.launches.get(instance_type, first)
+
+    @property
+    def certain(self) -> NodeTemplate:
+        """The template as pods are planned onto it: a label that is only estimated is no reason why a pod may run
+        there, and stays one why it may not. A node with it and one without are variants.
+        """
+        nodes = tuple(self.expected.values())
+        if not any(node.estimated for node in nodes):
+            return self.template
+        both = tuple(one for node in nodes for one in (node, _without(node, node.estimated)))
+        spec = smallest(self.group, both)
+        node = replace(self.template.node, labels=spec.labels, variants=spec.variants)
+        return replace(self.template, node=node)
 
     @property
     def price(self) -> float | None:
@@ -143,6 +156,10 @@ def _shared_in(zone: str, nodes: Iterable[ExpectedNode]) -> dict[str, str]:
     shared = [set({**node.zone_labels.get(zone, {}), **node.labels}.items()) for node in nodes]
     known = {key for node in nodes for key in node.zone_labels.get(zone, {})}
     return {key: value for key, value in sorted(set.intersection(*shared)) if key in known} if shared else {}
+
+
+def _without(node: ExpectedNode, keys: Collection[str]) -> ExpectedNode:
+    return replace(node, labels={key: value for key, value in node.labels.items() if key not in keys})
 
 
 def smallest(name: str, nodes: Sequence[ExpectedNode]) -> NodeSpec:

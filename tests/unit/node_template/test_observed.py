@@ -12,6 +12,10 @@ from tests.unit.node_template.builders import PREFIX, a_group, a_launch
 from tests.unit.node_template.builders import an_expected_node as expected
 
 SCRIPT = "#!/bin/bash\n/etc/eks/bootstrap.sh blue --kubelet-extra-args --node-labels=pool=batch\n"
+CONFIG = """apiVersion: node.eks.aws/v1alpha1
+kind: NodeConfig
+spec: {cluster: {name: blue}, kubelet: {flags: [--node-labels=pool=batch]}}
+"""
 BRANCH = f"#!/bin/bash\nif true; then\n{SCRIPT.splitlines()[1]}\nfi\n"
 GIB = 1024**3
 GPU = {"feature.example/gpu.count": "1"}
@@ -98,6 +102,16 @@ def test_an_estimated_label_that_no_node_carries_is_removed():
     assert "pool" not in expected(launch=launch, observed=seen(*nodes, launch=launch)).labels
     nodes.append(a_ready_node("n3", launch=launch, labels={"pool": "batch"}))
     assert expected(launch=launch, observed=seen(*nodes, launch=launch)).labels["pool"] == "batch"
+
+
+def test_labels_are_estimated_where_only_a_script_speaks_of_them_and_no_node_shows_them():
+    launch = a_launch(user_data=SCRIPT)
+    assert expected(launch=launch).estimated == {"pool"}
+    node = a_ready_node(launch=launch, labels={"pool": "batch"})
+    assert expected(launch=launch, observed=seen(node, launch=launch)).estimated == frozenset()
+    tagged = a_group(tags={f"{PREFIX}label/pool": "batch"})
+    assert expected(group=tagged, launch=launch).estimated == frozenset()
+    assert expected(launch=a_launch(user_data=CONFIG)).estimated == frozenset()
 
 
 def test_where_labels_are_unclear_nodes_do_not_prove_those_of_the_next():

@@ -14,13 +14,21 @@ ZONE_ID = "topology.k8s.aws/zone-id"
 SUBNETS = (Subnet(id="subnet-1", zone="a", zone_id="tst1-az3"), Subnet(id="subnet-2", zone="b"))
 
 
-def launches(**labels_of_types):
-    """`labels_of_types`: by instance type."""
+def launches(*estimated, **labels_of_types):
+    """`labels_of_types`: by instance type; `estimated`: keys of labels of which a script alone speaks."""
     group = Group(
         name="web", tags={}, minimum=0, maximum=9, desired=0, zones=("a", "b"), subnets=("subnet-1", "subnet-2")
     )
     expected = [
-        ExpectedNode(name="web-template", group="web", labels=labels, taints=(), capacity={}, allocatable={})
+        ExpectedNode(
+            name="web-template",
+            group="web",
+            labels=labels,
+            taints=(),
+            capacity={},
+            allocatable={},
+            estimated=frozenset(estimated),
+        )
         for labels in labels_of_types.values()
     ]
     choices = Choices(types=tuple(labels_of_types), zones=group.zones, capacity=CapacityType.ON_DEMAND)
@@ -67,3 +75,15 @@ def test_terms_are_tried_for_each_type_and_labels_of_one_type_are_its_own():
 
     assert not choice(*terms).refusal(template.new_node(0, 1))
     assert choice({"size": "1", "arch": "y"}, {"size": "2", "arch": "x"}).refusal(template.new_node(0, 1))
+
+
+def test_a_label_that_a_script_alone_promises_forbids_and_never_permits():
+    found = launches("pool", small={"pool": "batch", "arch": "amd64"})
+    assert not refused(found.template, "pool", "batch")
+    assert refused(found.certain, "pool", "batch")
+    assert refused(found.certain, "pool", operator="Exists")
+    assert refused(found.certain, "pool", "batch", operator="NotIn")
+    assert refused(found.certain, "pool", operator="DoesNotExist")
+    assert not refused(found.certain, "pool", "web", operator="NotIn")
+    assert not refused(found.certain, "arch", "amd64")
+    assert launches(small={"pool": "batch"}).certain == launches(small={"pool": "batch"}).template
