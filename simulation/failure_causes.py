@@ -2,7 +2,8 @@
 
 A zone that it names has lacked capacity or addresses: where LaunchInstances does not serve a group, its desired size
 does, unless the group chose the other zones that the text names. An instance or a node that it names has ended,
-has not joined or is not Ready. A pod that it names may not leave.
+has not joined or is not Ready. A pod that it names may not leave. A template version that it names in place of the
+upgrade's is the one that the group launches.
 """
 
 import re
@@ -22,6 +23,7 @@ NO_LAUNCH = re.compile(r"([a-z]{2}(?:-[a-z]+)+-\d[a-z]): no new node could be la
 ELSEWHERE = re.compile(r"its desired size was raised, and the group launched in ([a-z]{2}-[a-z0-9, -]+\d[a-z])")
 NEW_INSTANCE = re.compile(r"(i-[0-9a-f]{17}) in [a-z0-9-]+: ")
 NEW_NODE = re.compile(r"(node-i-[0-9a-f]{17}): (?:joined without|not Ready)")
+INSTEAD = re.compile(r"launches (\S+) version (\d+) and not ")
 STAYING = re.compile(r"([a-z0-9-]+/[a-z0-9-]+) has not left in")
 MOVED = re.compile(r"expected (ami-[0-9a-f]{17}), for which the upgrade was started: it has moved")
 SEARCHED = 1800.0  # seconds: a launch that failed so long ago may still be the reason
@@ -48,12 +50,19 @@ def false_causes(ending: Ending, free: dict[str, float], view: WorldView) -> Ite
         named = True
         if (found := view.cluster.store.find("nodes", name)) is not None and is_ready(found) and "labels" not in text:
             yield f"{name} is Ready"
+    yield from _not_launched(ending, view)
     for pod in STAYING.findall(text):
         named = True
         if pod in free and view.now - free[pod] > ALWAYS_FREE:
             yield f"{pod} may be evicted for {view.now - free[pod]:.0f} s"
     if not named and not _names_an_object(text, view):
         yield f"it names no zone, instance, node or pod: {text[:160]}"
+
+
+def _not_launched(ending: Ending, view: WorldView) -> Iterator[str]:
+    for name, version in INSTEAD.findall(ending.cause):
+        if (launched := view.groups[ending.group].launch.template) is None or launched.version != version:
+            yield f"the group launches {launched}, not {name} version {version}"
 
 
 def launched_elsewhere(ending: Ending, view: WorldView) -> bool:

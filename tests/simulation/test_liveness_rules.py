@@ -51,6 +51,16 @@ def test_a_refused_launch_is_no_cause_where_the_desired_size_serves_the_group():
     assert len(liveness(ended(World(), "NodeCreationFailure", cause))) == 1
 
 
+def test_another_template_version_is_named_only_where_the_group_launches_it():
+    world = World()
+    template = LaunchTemplateRef(id="lt-web", version="3")
+    group = world.groups[GROUP]
+    world.groups[GROUP] = replace(group, launch=replace(group.launch, template=template))
+    text = "web launches lt-web version {} and not lt-web version 2, the launch template of the upgrade"
+    assert liveness(ended(world, "NodeCreationFailure", text.format(3))) == []
+    assert len(liveness(ended(world, "NodeCreationFailure", text.format(4)))) == 1
+
+
 def test_an_instance_is_named_only_where_it_did_not_come():
     world = ended(World(), "NodeCreationFailure", NEW)
     assert liveness(world) == []

@@ -49,6 +49,7 @@ class Hold(StrEnum):
     ALARM = "alarm"
     WINDOW = "window"
     CANARY = "canary"
+    TEMPLATE = "template"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

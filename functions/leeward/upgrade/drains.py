@@ -20,6 +20,7 @@ from leeward.upgrade.lease import read
 from leeward.upgrade.preflight.model import others_disrupting, why_zones_wait
 from leeward.upgrade.rollout import Turn, take_turn
 from leeward.upgrade.run import Next, Run
+from leeward.upgrade.template_moves import wait_or_fail
 from leeward.upgrade.waits import (
     LONGEST,
     MOST_NAMED,
@@ -54,6 +55,8 @@ def _follow(run: Run, turn: Turn, ports: Ports) -> Run:
         return _drains_done(run, turn, ports.clock)
     left = waiting(preflight, record)
     progress = f"{len(left)} old nodes wait, {len(record.under_way)} are terminating, {record.finished} are gone"
+    if turn.permission.hold is Hold.TEMPLATE:
+        return wait_or_fail(run, record, turn.permission.why, ports.clock, ports.upgrades)
     if _canary_is_held(turn):
         return _none_started(run, turn, progress, ports.clock, ports.upgrades)
     if turn.permission.move is not Move.GO:

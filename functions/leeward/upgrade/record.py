@@ -79,7 +79,8 @@ class UpgradeRecord:
     drain has begun, `taken_back`: those of them whose termination was not requested after all, `failed`: ids of old
     instances (names of nodes do as well) whose drain has failed, once for each failure of this start, `reasons` why.
     `previous`: what a rollback returns to; `rolling_back`: that is under way. `canary_done`: when the last canary node
-    was finished. `prepared`: the target is known, its version made.
+    was finished. `prepared`: the target is known, its version made; `pointed`: the group launches it, or others have
+    changed that since.
 
     `surge`: the most new nodes that are not offset; `zones`: members in each zone at the start. `execution` holds the
     lease, the `attempt`th of this upgrade. `suspended`: Leeward has suspended AZRebalance; `raised_maximum`: it has
@@ -135,6 +136,7 @@ class UpgradeRecord:
     attempt: int = 0
     rolling_back: bool = False
     prepared: bool = False
+    pointed: bool = False
     checked: bool = False
     suspended: bool = False
     raised_maximum: bool = False

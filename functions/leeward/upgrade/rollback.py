@@ -114,6 +114,7 @@ def start_rollback(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
         control=ControlRequest.RUN,
         rolling_back=not record.rolling_back,
         prepared=True,
+        pointed=False,
         checked=True,
         cordoned=False,
         failed=(),

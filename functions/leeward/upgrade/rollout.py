@@ -12,6 +12,7 @@ from leeward.model.launch_refusal import EVENT, sentence
 from leeward.model.surge_instance import Offset
 from leeward.ports import Ports
 from leeward.ports.clock import Clock
+from leeward.ports.compute import Templates
 from leeward.ports.kubernetes import Clusters
 from leeward.ports.records import Claims
 from leeward.snapshot.gather import read_specs
@@ -33,6 +34,7 @@ from leeward.upgrade.record import UpgradeRecord, tag_for
 from leeward.upgrade.surge.ended_launches import settled
 from leeward.upgrade.surge.launches import launches
 from leeward.upgrade.surge.orders import DESIRED_SIZE, adopted, launch_ordered, order, raise_desired_size
+from leeward.upgrade.template_moves import launched_instead, launched_since
 from leeward.upgrade.termination_requests import request_force, request_terminations
 from leeward.upgrade.waits import allowed, with_canary
 from leeward.upgrade.waves.drain_selection import starts
@@ -69,6 +71,7 @@ def take_turn(before: UpgradeRecord, ports: Ports, *, drains: bool) -> Turn:
     record = with_alarms(record, watch.reading(), ports.clock.now())
     permission = allowed(record, observation, ports.clock)
     record = with_rollback(record, permission)
+    permission = _unless_moved(permission, record, observation, ports.templates)
     unclaimed = [old for old in ledger.unclaimed if old in record.under_way]
     exhausted = False
     if permission.move is Move.GO:
@@ -102,6 +105,17 @@ def take_turn(before: UpgradeRecord, ports: Ports, *, drains: bool) -> Turn:
         exhausted=exhausted,
         held=held,
     )
+
+
+def _unless_moved(
+    permission: Permission, record: UpgradeRecord, observation: Observation, templates: Templates
+) -> Permission:
+    """Return the permission, a hold while the group launches anything but the target."""
+    if permission.move is not Move.GO:
+        return permission
+    since = launched_since(record, observation)
+    instead = launched_instead(record, observation.group, templates, resolve=since)
+    return Permission(move=Move.HOLD, hold=Hold.TEMPLATE, why=instead) if instead else permission
 
 
 def _begin(

@@ -24,6 +24,7 @@ from leeward.upgrade.lease import held, written
 from leeward.upgrade.observation import described, existing_groups, fresh_record, policy_of
 from leeward.upgrade.record import ControlRequest, UpgradeRecord, UpgradeRequest
 from leeward.upgrade.run import REFUSED_UPDATE, Next, Run
+from leeward.upgrade.template_moves import as_launched, launched_instead
 from leeward.workflow.executions import execution_name
 
 READABLE = "/aws/service/eks/"  # public SSM parameters that the function's role may read (infra/scopes.py)
@@ -160,7 +161,8 @@ def _take(
         return record  # this step ran before and its response was lost
     attempt = record.attempt + 1 if record is not None else 1
     if record is not None and (record.resumable or record.control is ControlRequest.ROLLBACK):
-        taken = replace(_resumed(record, run, request, ports.clock, ports.managed_updates), then=follows or record.then)
+        resumed = _resumed(record, run, request, ports.clock, ports.managed_updates)
+        taken = replace(_retargeted(resumed, run, request, ports), then=follows or record.then)
     else:
         taken = replace(_new_record(record, run.group, request, cluster, ports), then=follows)
     return written(replace(taken, execution=run.execution, attempt=attempt), ports.upgrades)
@@ -184,6 +186,18 @@ def _resumed(
     if request != record.request and not run.attempt:
         return replace(again, request=replace(record.request, force=request.force, overrides=request.overrides))
     return again
+
+
+def _retargeted(record: UpgradeRecord, run: Run, request: UpgradeRequest, ports: Ports) -> UpgradeRecord:
+    """Return the record of an operator's start: one that names a target points the group at it again, one without rolls
+    to what others have made the group launch since.
+    """
+    if run.attempt or record.control is not ControlRequest.RUN or not record.pointed:
+        return record
+    if request.names_a_target:
+        return replace(record, pointed=False)
+    moved = launched_instead(record, described(record.group, ports.groups), ports.templates)
+    return as_launched(record) if moved else record
 
 
 def _new_record(

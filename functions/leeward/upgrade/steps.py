@@ -34,6 +34,7 @@ from leeward.upgrade.run import Next, Run
 from leeward.upgrade.start import take_lease
 from leeward.upgrade.surge.orders import DESIRED_SIZE
 from leeward.upgrade.surge.sizes import most_extra, parallelism, surge
+from leeward.upgrade.template_moves import wait_or_fail
 from leeward.upgrade.templates import point_group, prepared
 from leeward.upgrade.termination_requests import end_never_joined
 from leeward.upgrade.waits import STALLED, again, held, resumed, track_wait
@@ -62,7 +63,7 @@ def prepare(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     record = read(run, ports.upgrades)
     ended = concluded(record, ports.claims)  # read before the group: its size includes every offset that is found
     group = described(record.group, ports.groups)
-    made = prepared(ended, group, ports)
+    made = replace(prepared(ended, group, ports), pointed=record.prepared and record.pointed)
     made = with_owners_maximum(made, ports.groups, ports.maxima) if made.in_sizes else measured(made, group, ports)
     if not record.prepared or are_overridden(record):
         made = labelled(made, group, ports.clusters.kubernetes(record.cluster).nodes(), ports.launches)
@@ -100,8 +101,10 @@ def point(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
         ports.group_changes.suspend(record.group, AZ_REBALANCE)
     if record.raised_maximum:
         ports.group_changes.raise_to(record.group, maximum=maximum)
-    if denied := point_group(record, group, record.target, ports):
-        return replace(run, next=Next.CREATION_FAILURE, why=denied)
+    if not record.pointed:
+        if denied := point_group(record, group, record.target, ports):
+            return replace(run, next=Next.CREATION_FAILURE, why=denied)
+        written(replace(record, pointed=True), ports.upgrades)
     target = record.target.template
     return replace(run, next=Next.LAUNCH, why=f"{record.group} launches {target.label if target else 'as before'}")
 
@@ -130,6 +133,8 @@ def gate(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
 def _opened(run: Run, turn: Turn, clock: Clock, upgrades: Upgrades) -> Run:
     if turn.permission.hold is Hold.CANARY:  # termination requested by an earlier start, behind an open gate
         return replace(run, next=Next.READY, why=turn.permission.why)
+    if turn.permission.hold is Hold.TEMPLATE:
+        return wait_or_fail(run, turn.record, turn.permission.why, clock, upgrades)
     if turn.permission.move is not Move.GO:
         return held(run, turn.permission, len(turn.record.under_way), clock.now())
     result = gate_of(turn.observation.preflight, turn.record.proven)

@@ -154,4 +154,18 @@ OF_ENDINGS = (
         ),
         tests=("tests/simulation/test_upgrade_sizes.py",),
     ),
+    Planted(
+        name="an upgrade whose group is pointed elsewhere replaces new nodes without end",
+        story="takes every node for old that is not on its target, whatever the group launches",
+        edits=(
+            edit("leeward.upgrade.rollout._unless_moved", "if instead else permission", "if False else permission"),
+        ),
+        tests=("tests/unit/upgrade/test_template_moves.py",),
+    ),
+    Planted(
+        name="an upgrade that is started again points the group back at a version that its owner has left",
+        story="goes on with the target that it has recorded",
+        edits=(edit("leeward.upgrade.start._retargeted", "as_launched(record) if moved else record", "record"),),
+        tests=("tests/simulation/test_template_moves.py",),
+    ),
 )

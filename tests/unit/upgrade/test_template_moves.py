@@ -1,0 +1,77 @@
+"""What a group launches against the target of its upgrade: by number, by `$Latest`, and for types of their own."""
+
+from dataclasses import replace
+
+import pytest
+
+from leeward.model.launch import LaunchSource, LaunchTemplateRef, Override
+from leeward.upgrade.members import Target
+from leeward.upgrade.run import Next
+from leeward.upgrade.steps import STEPS
+from leeward.upgrade.template_moves import as_launched, launched_instead
+from tests.fakes.builders import GROUP
+from tests.unit.upgrade.test_waits import RUN, V1, V2, a_rolling_group, draining
+
+OWN = replace(V1, id="", name="web-own", version="7")
+
+
+def instead(launch, *, resolve=True, **given):
+    system = a_rolling_group()
+    system.templates.version_for(V1, "ami-00000000000000002", token="two")
+    draining(system, **{"pointed": True, "target": Target(template=V2), **given})
+    group = replace(system.groups.by_name[GROUP], launch=launch)
+    return launched_instead(system.upgrades.records[GROUP], group, system.templates, resolve=resolve)
+
+
+def of(version, *overrides):
+    return LaunchSource(template=replace(V2, version=version), overrides=overrides)
+
+
+@pytest.mark.parametrize(
+    ("launch", "given", "moved"),
+    [
+        (of("2"), {}, False),
+        (of("1"), {}, True),
+        (of("1"), {"pointed": False}, False),
+        (of("$Latest"), {}, False),
+        (of("$Default"), {}, True),
+        (LaunchSource(template=LaunchTemplateRef(name="another", version="2")), {}, True),
+        (LaunchSource(template=LaunchTemplateRef(name="gone", version="$Latest")), {}, False),
+        (LaunchSource(configuration="lc-1"), {}, False),
+        (of("2", Override(instance_type="m5.large", template=OWN)), {}, True),
+        (of("2"), {"target": Target(template=V2, overrides={"m5.large": OWN})}, True),
+        (
+            of("2", Override(instance_type="m5.large", template=OWN)),
+            {"target": Target(template=V2, overrides={"m5.large": OWN})},
+            False,
+        ),
+    ],
+)
+def test_it_is_named_where_it_is_not_the_target(launch, given, moved):
+    assert bool(instead(launch, **given)) is moved
+
+
+def test_a_symbolic_version_is_resolved_only_where_it_is_asked_for():
+    assert instead(of("$Default"), resolve=False) == ""
+
+
+def test_the_next_start_takes_what_the_group_launches():
+    system = a_rolling_group()
+    draining(system, pointed=True, prepared=True, checked=True)
+    record = as_launched(system.upgrades.records[GROUP])
+    assert (record.prepared, record.pointed, record.checked, record.request.names_a_target) == (False,) * 4
+
+
+@pytest.mark.parametrize("step", ["gate", "drain"])
+def test_nothing_starts_and_it_ends_where_the_group_is_not_pointed_back(step):
+    system = a_rolling_group()
+    group = system.groups.by_name[GROUP]
+    system.groups.by_name[GROUP] = replace(group, launch=of("3"))
+    draining(system, pointed=True, target=Target(template=V2))
+    assert STEPS[step](RUN, {}, system.ports).next is Next.WAIT
+    system.clock.advance(minutes=3)
+    run = STEPS[step](RUN, {}, system.ports)
+    assert run.next is Next.CREATION_FAILURE
+    assert "launches lt-web-a version 3 and not lt-web-a version 2" in run.why
+    assert "--launch-template-version 2" in run.why
+    assert not system.claims.records
