@@ -110,6 +110,24 @@ def test_a_last_call_waits_for_no_wave():
     assert seen["dns"][1] >= START + timedelta(minutes=9, seconds=55)
 
 
+@pytest.mark.parametrize(
+    ("ends", "done"), [(True, ["evict shop/dns"]), (False, [])], ids=["ended by its group", "returns to service"]
+)
+def test_a_critical_pod_leaves_before_the_instance_ends_with_a_pod_that_is_blocked(ends, done):
+    system = a_system(hooks=[our_hook()], pods=[a_pod(), a_critical_pod()], budgets=[a_budget(0)])
+    if ends:
+        system.groups.begin_terminating(GROUP, I)
+    claim(system, CauseKind.ASG_TERMINATE if ends else CauseKind.EXPIRED)
+    evicted, until = [], system.clock.now() + timedelta(minutes=14)
+
+    def note(*_):
+        evicted.extend(system.kubernetes.done if system.clock.now() < until else ())
+
+    walker = Walker(system, before=note)
+    assert walker.run(I).ended == ("Terminated" if ends else "PodEvictionFailure")
+    assert (evicted, system.kubernetes.done) == ([], done)
+
+
 def test_a_spot_warning_tightens_the_policys_termination_grace_period():
     """The earliest deadline wins: two minutes, not the policy's ten."""
     system = a_system(pods=[a_pod(grace=30)], budgets=[a_budget(0)], drain=TEN_MINUTES)

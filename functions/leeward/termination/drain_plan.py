@@ -4,7 +4,7 @@ Decides for one moment in which wave and how each pod is removed, and has no sid
 out. The rules are the filters of kubectl drain, with the waves of Karpenter's terminator."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import IntEnum, StrEnum
 
@@ -146,17 +146,22 @@ def plan_drain(
             leaving.append(pod)
     tiers = sorted({_tier(pod) for pod in leaving})
     evictions = [_eviction(pod, tiers.index(_tier(pod)), budgets, policy, now, deadline, options) for pod in leaving]
-    begins = _latest_begins(evictions, deadline, options)
-    begun = sum(now >= begin for begin in begins)
-    return DrainPlan(
+    plan = DrainPlan(
         node=node,
         deadline=deadline,
         evict=tuple(sorted(evictions, key=lambda eviction: (eviction.wave, eviction.pod.key))),
         leave=tuple(leave),
         refuse=tuple(refuse),
-        wave=begun,
-        later_waves=tuple(begins[begun:]),
     )
+    return in_time_for(deadline, plan, now, options)
+
+
+def in_time_for(end: datetime | None, plan: DrainPlan, now: datetime, options: DrainOptions = BY_POLICY) -> DrainPlan:
+    """Return the plan whose later waves begin in time for the node's deadline, and for this end of its drain."""
+    end = min((moment for moment in (plan.deadline, end) if moment is not None), default=None)
+    begins = _latest_begins(plan.evict, end, options)
+    begun = sum(now >= begin for begin in begins)
+    return replace(plan, wave=begun, later_waves=tuple(begins[begun:]))
 
 
 def turn_times(plan: DrainPlan) -> tuple[datetime, ...]:

@@ -18,6 +18,7 @@ from leeward.budgets.pdb import refusal as refusal_of
 from leeward.errors import ClusterUnreachableError, LeewardError, ThrottledError
 from leeward.model.blocked import Obstacle, Stage
 from leeward.model.drain_options import BY_POLICY
+from leeward.model.lifecycle import ENDING, role_of
 from leeward.model.node import Node
 from leeward.model.pod import Pod, PodDisruptionBudget
 from leeward.model.termination import VOLUNTARY
@@ -25,7 +26,7 @@ from leeward.ports import Ports
 from leeward.ports.kubernetes import EvictionRefusedError, Kubernetes
 from leeward.termination import deadlines
 from leeward.termination.decisions import has_begun, is_voluntary
-from leeward.termination.drain_plan import DrainPlan, Eviction, PodRemoval, plan_drain, turn_times
+from leeward.termination.drain_plan import DrainPlan, Eviction, PodRemoval, in_time_for, plan_drain, turn_times
 from leeward.termination.instance_state import InstanceState
 from leeward.termination.pod_notice import PodNotices
 from leeward.termination.progress import Progress
@@ -124,25 +125,29 @@ class _Step:
         """List the node's pods and plan. `cached`: the API server may answer from its cache. `budgets`: read those of
         every namespace that has a pod here, else only those already read for an eviction that was refused.
         """
-        situation, now = self._situation, self._clock.now()
-        asked = situation.record.options or BY_POLICY
+        situation, now, policy = self._situation, self._clock.now(), self._situation.policy.drain
+        options = replace(situation.record.options or BY_POLICY, voluntary=situation.record.has(*VOLUNTARY))
         pods = self._kubernetes.pods_on(self._node.name, cached=cached)
         self._pods = pods
         self._know_daemon_sets(pods)
         for namespace in sorted({pod.namespace for pod in pods if not pod.of_daemon_set}) if budgets else ():
             self._budgets_in(namespace, now)
-        return plan_drain(
+        plan = plan_drain(
             node=self._node,
             pods=pods,
             budgets=[budget for _, known in self._budgets.values() for budget in known],
             daemon_sets=self._daemon_sets,
-            policy=situation.policy.drain,
+            policy=policy,
             now=now,
             deadline=deadlines.node_deadline(
-                situation.record, situation.policy.drain, self._started, now, ours_hold=situation.ours_hold
+                situation.record, policy, self._started, now, ours_hold=situation.ours_hold
             ),
-            options=replace(asked, voluntary=situation.record.has(*VOLUNTARY)),
+            options=options,
         )
+        if policy.force or role_of(situation.lifecycle) not in ENDING:
+            return plan
+        # What is left at the end of the drain ends with the instance, or waits as long as a hook holds it.
+        return in_time_for(deadlines.drain_end(situation.record, policy, self._started), plan, now, options)
 
     def reason_not_to_begin(self) -> str:
         """Return why a voluntary drain that has moved no pod yet does not begin, by the last look; empty if it does."""

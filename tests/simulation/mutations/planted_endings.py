@@ -74,6 +74,12 @@ OF_ENDINGS = (
         tests=("tests/state_machines/test_scheduled_reboots.py",),
     ),
     Planted(
+        name="a critical pod ends with its scaled-in node behind a pod that is blocked",
+        story="lets later waves begin in time for deadlines of EC2 alone",
+        edits=(edit(f"{TERMINATION}.eviction._Step.look", "if policy.force or role_of", "if True or role_of"),),
+        tests=("tests/state_machines/test_drains.py",),
+    ),
+    Planted(
         name="a broken node that a budget holds is replaced again every hour",
         story="closes the record of every node whose pods did not leave",
         edits=(edit(f"{TERMINATION}.decisions.comes_again", " or is_broken(record)", ""),),
