@@ -13,6 +13,7 @@ LeewardError
 └── TerminalError             the same call will fail again
     ├── AccessDeniedError         a permission is missing, the message names the call
     ├── ObjectGoneError           the object named is not there (any more)
+    │   └── ClusterGoneError          EKS knows no cluster of that name (any more)
     ├── RecordChangedError        a conditional write lost: another writer changed the record first
     ├── NotInSnapshotError        a snapshot folder cannot answer or do what was asked
     ├── InvalidPolicyError        a policy document is wrong: file, path, found, expected
@@ -76,6 +77,10 @@ class AccessDeniedError(TerminalError):
 
 class ObjectGoneError(TerminalError):
     """Error for a named object that does not exist, or not any more."""
+
+
+class ClusterGoneError(ObjectGoneError):
+    """Error for a cluster that EKS does not know, or not any more: none of its objects can be read."""
 
 
 class RecordChangedError(TerminalError):

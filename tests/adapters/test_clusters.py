@@ -10,7 +10,7 @@ from leeward.adapters.aws.policies import ParameterStorePolicies
 from leeward.adapters.kubernetes.client import Endpoint
 from leeward.adapters.pauses import KnownPauses
 from leeward.adapters.settings import ServedCluster
-from leeward.errors import ClusterUnreachableError, InvalidPolicyError, ObjectGoneError
+from leeward.errors import ClusterGoneError, ClusterUnreachableError, InvalidPolicyError
 from leeward.model.pause import PauseRecord
 from leeward.policy.applied import AppliedPolicies
 from simulation.aws.applied_policies import SimPolicyStore
@@ -111,7 +111,7 @@ class TestClusters:
         with pytest.raises(ClusterUnreachableError, match="CREATING"):
             kube_config.endpoint()
         aws.refuse("eks", "describe_cluster", "ResourceNotFoundException", "No cluster found", status=404)
-        with pytest.raises(ObjectGoneError, match="DescribeCluster on blue"):
+        with pytest.raises(ClusterGoneError, match="DescribeCluster on blue"):
             kube_config.endpoint()
 
     def test_clusters_come_in_the_settings_order_with_their_policies(self, aws):

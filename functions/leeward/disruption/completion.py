@@ -10,6 +10,7 @@ terminates nodes in this way that do not register."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -21,6 +22,7 @@ from leeward.disruption.run import DisruptionRun, Ends, Next
 from leeward.disruption.savings import CENT_PARTS
 from leeward.disruption.scale_down_protection import unprotect_launched
 from leeward.disruption.terminations import return_to_service
+from leeward.errors import ClusterGoneError
 from leeward.model.group import AZ_REBALANCE
 from leeward.ports import Ports
 from leeward.termination.given_up_launches import Launch, offsetting, request_offset, undone
@@ -42,7 +44,8 @@ def end(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> DisruptionRun
         groups = ", ".join(sorted(set(record.outstanding().values())))
         why = f"{why}; {groups} has not launched what its raised desired size asks for: look at its scaling activities"
     record = restore_groups(record, ports)
-    unprotect_launched(record, ports.clusters)
+    with suppress(ClusterGoneError):
+        unprotect_launched(record, ports.clusters)
     outcome = DisruptionOutcome.DONE if record.requested else DisruptionOutcome.GIVEN_UP
     written(record.closed(outcome, why, ports.clock.now()), ports.disruptions)
     return replace(run, next=Next.DONE, why=why, ends=ends_of(record))
@@ -88,11 +91,16 @@ def give_up(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> Disruptio
 
 def note_failure(run: DisruptionRun, call: Mapping[str, Any], ports: Ports) -> DisruptionRun:
     """Record that a step has used up its retries: the record says why and stays open, and the minute reconciler
-    restarts the run.
+    restarts the run. A run whose cluster EKS has deleted ends, unless it has terminations to follow: each later step
+    would fail the same way.
     """
     record = read(run, ports.disruptions)
-    again = retry_at(record.attempt, ports.clock.now())
     why = str(call.get("cause") or "unknown error")[:400]
+    if ClusterGoneError.__name__ in why and not record.requested:
+        record = restore_groups(roll_back(record.drop(dict.fromkeys(record.active_commands, why)), ports), ports)
+        written(record.closed(DisruptionOutcome.GIVEN_UP, why, ports.clock.now()), ports.disruptions)
+        return replace(run, next=Next.FAILED, why=why)
+    again = retry_at(record.attempt, ports.clock.now())
     written(replace(record, retry=again, why=why), ports.disruptions)
     return replace(run, next=Next.FAILED, why=f"{why}; started again at {again:%H:%M:%SZ}")
 
@@ -140,7 +148,8 @@ def roll_back(record: DisruptionRecord, ports: Ports) -> DisruptionRecord:
             launched[new] = replace(launched[new], offset_by=by, undone=by is None)
         record = written(replace(record, launched=launched), ports.disruptions)
     _request(record, ports)
-    return_to_service(record, record.staying, ports)
+    with suppress(ClusterGoneError):
+        return_to_service(record, record.staying, ports)
     return record
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 
-from leeward.errors import ClusterUnreachableError, LeewardError
+from leeward.errors import ClusterGoneError, ClusterUnreachableError, LeewardError
 from leeward.interruption.decide import decide, malformed
 from leeward.interruption.decision import Action, Decision, NodeDecision, RecordOutcome
 from leeward.interruption.effects import Done, Effect, actions_of, claim_key, events_of, logged_for
@@ -291,9 +291,9 @@ def _result(
 
 def _not_cordoned(node: NodeDecision, lookup: Lookup, tainting: TaintResult) -> LeewardError | None:
     """Return the error of a cordon. A cordon is the only action, so a failed one fails the record; so does an API that
-    listed no nodes.
+    listed no nodes. In a cluster that EKS has deleted there is nothing to cordon.
     """
-    if node.action is not Action.CORDON:
+    if node.action is not Action.CORDON or isinstance(lookup.unseen.get(node.cluster or ""), ClusterGoneError):
         return None
     if node.cluster in lookup.world.unseen:
         return ClusterUnreachableError(f"cluster {node.cluster} shows no nodes")

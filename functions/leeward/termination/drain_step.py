@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from math import ceil
 from typing import Any
 
-from leeward.errors import ClusterUnreachableError, ObjectGoneError, ThrottledError
+from leeward.errors import ClusterGoneError, ClusterUnreachableError, ObjectGoneError, ThrottledError
 from leeward.model.deadlines import is_abrupt
 from leeward.model.node import Node, disruption_taint
 from leeward.model.termination import TerminationRecord
@@ -82,7 +82,7 @@ def _drain(run: Run, record: TerminationRecord, ports: Ports) -> Run:
         now=ports.clock.now(),
     )
     back = replace(run, next=Next.REPLACE, why=joined) if joined else None
-    instead = back or evacuated.before_drain(run, situation, ports) or _before_turn(run, situation, ports)
+    instead = back or _before_turn(run, situation, ports)
     if instead is not None:
         return instead
     started = situation.record.times.get("draining") or ports.clock.now()
@@ -95,20 +95,32 @@ def _drain(run: Run, record: TerminationRecord, ports: Ports) -> Run:
     if announced:
         return sleep_on(run, situation, ports.clock)
     run = replace(run, look="")
+    return after_drain(_drain_or_wait(run, situation, started, ports), situation.record)
+
+
+def _drain_or_wait(run: Run, situation: InstanceState, started: datetime, ports: Ports) -> Run:
     try:
-        return after_drain(_drain_node(run, situation, started, ports), situation.record)
-    except (ClusterUnreachableError, ThrottledError) as error:
+        return _drain_node(run, situation, started, ports)
+    except (ClusterGoneError, ClusterUnreachableError, ThrottledError) as error:
+        if isinstance(error, ClusterGoneError) and not is_abrupt(situation.record, ports.clock.now()):
+            return _without_cluster(run, situation, error)
         why = f"waiting for an answer, nothing is ended meanwhile: {error}"
         return pause_drain(run, situation, started, why, ports.clock, hint=10)
 
 
 def _before_turn(run: Run, situation: InstanceState, ports: Ports) -> Run | None:
-    """Return the step that comes instead of the drain of a surplus, in `surplus_turn.py`; None for any other."""
-    if not only_surplus(situation.record):
-        return None
-    from leeward.termination.surplus_turn import before_drain  # late: most drains are of no surplus
+    """Return the step that comes instead of the drain of an evacuated node, or of a surplus, in `surplus_turn.py`; None
+    for any other.
+    """
+    try:
+        instead = evacuated.before_drain(run, situation, ports)
+        if instead is not None or not only_surplus(situation.record):
+            return instead
+        from leeward.termination.surplus_turn import before_drain  # late: most drains are of no surplus
 
-    return before_drain(run, situation, ports)
+        return before_drain(run, situation, ports)
+    except ClusterGoneError as error:
+        return _without_cluster(run, situation, error)
 
 
 def _kept(run: Run, situation: InstanceState, now: datetime) -> Run | None:
@@ -172,6 +184,17 @@ def _without_node(
         why = f"no Node of the cluster stands for it yet; the cloud controller has to initialize {names}"
         return pause_drain(run, situation, started, why, clock, hint=5, moments=[end])
     return replace(run, next=Next.DRAINED, pause=0, why="no Node of the cluster stands for it: nothing to drain")
+
+
+def _without_cluster(run: Run, situation: InstanceState, error: ClusterGoneError) -> Run:
+    """Return the step of an instance whose cluster EKS has deleted: nothing of it can be drained any more. If its group
+    ends it, it is released at once, or the deletion of the group would wait for our hook. Any other stays; if EC2 takes
+    it, its containers keep their time. A surplus fails, and is tried again ever later: once it was cancelled, its
+    launch would ask for another node at once.
+    """
+    if only_surplus(situation.record) and not situation.ours_hold:
+        raise error
+    return replace(run, next=Next.DRAINED if situation.ours_hold else Next.CANCEL, pause=0, why=str(error)[:500])
 
 
 def _drain_node(run: Run, situation: InstanceState, started: datetime, ports: Ports) -> Run:

@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from leeward.errors import LeewardError
+from leeward.errors import ClusterGoneError, LeewardError
 from leeward.model import well_known
 from leeward.model.lifecycle import POOLED_AND_RUNNING
 from leeward.model.node import Node, disruption_taint
@@ -33,6 +33,13 @@ def return_to_service(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     takes no new pods.
     """
     record = read(run.instance, ports.claims)
+    try:
+        return _returned(run, record, ports)
+    except ClusterGoneError as error:
+        return replace(run, next=Next.CANCELLED, why=f"it stays, and its cluster is gone: {error}"[:500])
+
+
+def _returned(run: Run, record: TerminationRecord, ports: Ports) -> Run:
     run = _cancelled_if_healthy(run, record, ports)
     cancelled, kept, rebooted = (run.next is ending for ending in (Next.CANCEL, Next.KEPT, Next.REBOOTED))
     kubernetes = ports.clusters.kubernetes(record.subject.cluster)
@@ -112,7 +119,10 @@ def remove_node(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     if situation.ours_hold and "answered" not in record.times:
         return replace(run, next=Next.WAIT, pause=decisions.SHORTEST_PAUSE, why="a hook of ours holds it")
     kubernetes = ports.clusters.kubernetes(record.subject.cluster)
-    node = find_node(record, kubernetes)
+    try:
+        node = find_node(record, kubernetes)
+    except ClusterGoneError as error:
+        return replace(run, next=Next.FINISH, why=f"its Node is gone with its cluster: {error}"[:500])
     if record.surges:
         put_back(record.instance, kubernetes, ports.claims)
     if node is not None:

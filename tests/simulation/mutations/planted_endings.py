@@ -88,7 +88,7 @@ OF_ENDINGS = (
     Planted(
         name="a broken node that a budget holds takes new pods",
         story="removes the taint of every node whose pods did not leave",
-        edits=(edit(f"{TERMINATION}.node_removal.return_to_service", "decisions.is_broken(record) or ", ""),),
+        edits=(edit(f"{TERMINATION}.node_removal._returned", "decisions.is_broken(record) or ", ""),),
         tests=("tests/state_machines/test_broken_nodes.py",),
     ),
     Planted(

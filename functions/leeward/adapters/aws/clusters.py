@@ -18,7 +18,7 @@ from leeward.adapters.kubernetes.api import ClusterApi
 from leeward.adapters.kubernetes.client import ClusterClient, Endpoint
 from leeward.adapters.kubernetes.token import TokenSource
 from leeward.adapters.settings import ServedCluster
-from leeward.errors import ClusterUnreachableError, InvalidInputError
+from leeward.errors import ClusterGoneError, ClusterUnreachableError, InvalidInputError, ObjectGoneError
 from leeward.policy.document import ClusterPolicies
 from leeward.ports.kubernetes import Kubernetes
 from leeward.time_budget import TimeBudget
@@ -39,7 +39,7 @@ class EksKubeConfig:
         self._endpoint: Endpoint | None = None
 
     def endpoint(self, *, fresh: bool = False) -> Endpoint:
-        """Return the endpoint. Raises ClusterUnreachableError while EKS creates the cluster, ObjectGoneError if the
+        """Return the endpoint. Raises ClusterUnreachableError while EKS creates the cluster, ClusterGoneError if the
         cluster does not exist.
         """
         if fresh or self._endpoint is None:
@@ -51,8 +51,11 @@ class EksKubeConfig:
         return self._tokens.token(fresh=fresh)
 
     def _look_up(self) -> Endpoint:
-        with aws_call("eks:DescribeCluster", self._cluster):
-            answer = self._clients.get("eks", region=self._region).describe_cluster(name=self._cluster)
+        try:
+            with aws_call("eks:DescribeCluster", self._cluster):
+                answer = self._clients.get("eks", region=self._region).describe_cluster(name=self._cluster)
+        except ObjectGoneError as error:
+            raise ClusterGoneError(str(error)) from error
         cluster = answer["cluster"]
         url, ca = cluster.get("endpoint"), (cluster.get("certificateAuthority") or {}).get("data")
         if not url:
