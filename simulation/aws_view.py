@@ -48,6 +48,11 @@ class AwsView(Protocol):
         ...
 
     @property
+    def cluster_deleted(self) -> float | None:
+        """Time at which EKS has deleted the cluster; None while it exists."""
+        ...
+
+    @property
     def over(self) -> bool:
         """True once arrivals and faults have stopped."""
         ...

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from leeward.adapters.pauses import KnownPauses
 from leeward.policy.document import ClusterPolicies
@@ -10,6 +10,9 @@ from leeward.ports.kubernetes import Kubernetes
 from leeward.time_budget import TimeBudget
 from simulation.faults import Injector
 from simulation.timed_calls import TimedKubernetes
+
+if TYPE_CHECKING:
+    from simulation.connections import Connections
 
 
 class SimClusters:
@@ -23,6 +26,7 @@ class SimClusters:
         self._known: dict[str, KnownPauses] = {}
         self.written: dict[str, ClusterPolicies] = {}
         self._served: dict[str, tuple[Kubernetes, Injector]] = {}
+        self.connections: Connections | None = None  # clients in front of the APIs, in worlds about access
 
     def serve(self, name: str, policies: ClusterPolicies, kubernetes: Kubernetes, gate: Injector) -> None:
         """Add a cluster."""
@@ -43,4 +47,7 @@ class SimClusters:
     def kubernetes(self, cluster: str, *, within: TimeBudget | None = None) -> Kubernetes:
         """Return its API; each call takes as long as the gate says, and ends with the budget."""
         kubernetes, gate = self._served[cluster]
-        return cast(Kubernetes, TimedKubernetes(kubernetes, gate, within))
+        timed = cast(Kubernetes, TimedKubernetes(kubernetes, gate, within))
+        if self.connections is None:
+            return timed
+        return self.connections.connect(cluster, timed, self._environment(), within)

@@ -89,6 +89,8 @@ class Feature(StrEnum):
     REPLICAS_CHANGE = "an HPA scales workloads"
     OLD_CACHE = "the API server's cache stands still"
     KARPENTER = "Karpenter's nodes beside"
+    TOKENS_REFUSED = "tokens are refused"  # sessions are revoked, and clocks are minutes off
+    CLUSTER_DELETED = "the cluster is deleted"  # of two clusters the second one
 
     TWO_CLUSTERS = "two clusters"  # served by one deployment, each with its own API
     ACCOUNTS = "clusters in several accounts"  # two clusters, of which one is in another account and Region
@@ -127,6 +129,8 @@ INDEPENDENT: Mapping[Feature, float] = {
     Feature.REPLICAS_CHANGE: 0.08,
     Feature.OLD_CACHE: 0.06,
     Feature.KARPENTER: 0.06,
+    Feature.TOKENS_REFUSED: 0.06,
+    Feature.CLUSTER_DELETED: 0.04,
 }
 """Feature -> probability for one seed. Each is drawn from its own random stream: to add one here changes no other
 feature of any seed."""

@@ -12,6 +12,7 @@ from simulation.alarm_rules import Alarmed
 from simulation.automatic_rules import AutomaticUpgrades
 from simulation.block_rules import CapacityBlocks
 from simulation.convergence import EVENTUAL, instance_of, launch_of, launched_for, open_records
+from simulation.deleted_cluster_rules import JUDGED, DeletedClusters
 from simulation.disruption_rules import Spent
 from simulation.drain_times import OUTLIVES, DrainTimes
 from simulation.facts import News
@@ -80,6 +81,7 @@ class Checker:
         self._blocks, self._automatic, self._reboots = CapacityBlocks(), AutomaticUpgrades(), RebootRules()
         self._foreign_taints, self._images, self._managed = ForeignTaints(), ImageRules(), ManagedRules()
         self._zones, self._prescales, self._serving = ZoneRules(), Prescales(), Serving()
+        self._deleted = DeletedClusters(self._times.asked)
         self._always = self._rules()
 
     def after_event(self, view: WorldView) -> list[Violation]:
@@ -101,11 +103,12 @@ class Checker:
         self._images.read(view)
         for instance in warned_by(self._new("warnings known", view.acknowledged), view.account):
             self._times.warned(instance, view.now)
-        return [
+        found = [
             Violation(seed=self.seed, at=view.now, rule=rule, text=text)
             for rule, rule_check in self._always
             for text in rule_check(view)
         ]
+        return found if view.cluster_deleted is None else [one for one in found if one.rule in JUDGED]
 
     def at_the_end(self, view: WorldView) -> list[Violation]:
         """Return the work that is still open; only once faults and arrivals have stopped and `STUCK_AFTER`
@@ -119,10 +122,11 @@ class Checker:
             (Rule.STARTED_AGAIN, self._liveness.at_the_end),
             (Rule.MOVES, self._moves.at_the_end),
             (Rule.ZONES_OPEN, zones_left),
+            (Rule.CLUSTER_GONE, self._deleted.at_the_end),
             *EVENTUAL,
         ):
             found += [Violation(seed=self.seed, at=view.now, rule=rule, text=text) for text in rule_check(view)]
-        return found
+        return found if view.cluster_deleted is None else [one for one in found if one.rule in JUDGED]
 
     def figures(self, view: WorldView) -> Mapping[str, float]:
         """Return the figures of the disturbance so far."""
@@ -174,6 +178,7 @@ class Checker:
             (Rule.DRIFT, self._images.drifts),
             (Rule.DRIFT_SEEN, self._images.unseen),
             (Rule.PARAMETER, self._images.upgraded),
+            (Rule.CLUSTER_GONE, self._deleted.check),
             (Rule.MANAGED, self._managed.written),
             (Rule.MANAGED_ASKED, self._managed.asked),
             (Rule.MANAGED_DONE, self._managed.ended),

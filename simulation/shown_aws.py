@@ -59,6 +59,12 @@ class ShownAws:
         return self.system.upgrades.ordered
 
     @property
+    def cluster_deleted(self) -> float | None:
+        """Time by the clients of the API servers, in a world that has them."""
+        connections = self.system.clusters.connections
+        return None if connections is None else connections.deleted.get(self.cluster_name)
+
+    @property
     def endings(self) -> Sequence[Ending]:
         """Ends of executions."""
         return self.system.ends

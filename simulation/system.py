@@ -115,6 +115,10 @@ class System:
         self.message_seconds = 0.0  # and fn interruption for each message
         self.concurrency = dict(functions.CONCURRENCY)
 
+    def clock(self, skew: Callable[[str], float]) -> SimClock:
+        """Return a clock that is off in each execution environment by the seconds that `skew` returns for it."""
+        return SimClock(self._timeline, self._invocations, skew)
+
     def _machine(self, name: str, definition: Mapping[str, Any], parts: Parts) -> StateMachine:
         first = name == NODE_TERMINATION
         return StateMachine(

@@ -7,6 +7,7 @@ from random import Random
 from typing import TYPE_CHECKING, Protocol
 
 from simulation.features import Feature
+from simulation.mishaps.access import DeletedCluster, RefusedTokens
 from simulation.mishaps.boot_deaths import BootDeaths
 from simulation.mishaps.deletions import DeletedGroups, DeletedTemplates
 from simulation.mishaps.karpenter import KarpenterNodes
@@ -42,4 +43,6 @@ MISHAPS: Mapping[Feature, Callable[[World | Site, Random], Mishap]] = {
     Feature.REPLICAS_CHANGE: Replicas,
     Feature.OLD_CACHE: OldCaches,
     Feature.KARPENTER: KarpenterNodes,
+    Feature.TOKENS_REFUSED: RefusedTokens,
+    Feature.CLUSTER_DELETED: DeletedCluster,
 }

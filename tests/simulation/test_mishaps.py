@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from leeward.errors import InvalidInputError, ObjectGoneError, ThrottledError
+from leeward.errors import ClusterGoneError, ClusterUnreachableError, InvalidInputError, ObjectGoneError, ThrottledError
 from leeward.model import well_known
 from leeward.model.group import TERMINATING, LifecycleHook
 from leeward.model.node import Node
@@ -16,6 +16,7 @@ from simulation.case import Case
 from simulation.fault_rates import Faults
 from simulation.features import Feature, drawn
 from simulation.long_pods import GREATEST, HOUR, with_long_pods
+from simulation.mishaps.access import DeletedCluster, RefusedTokens
 from simulation.mishaps.boot_deaths import BootDeaths
 from simulation.mishaps.deletions import DeletedGroups, DeletedTemplates
 from simulation.mishaps.lost_policies import LostPolicies
@@ -303,6 +304,61 @@ def test_a_message_waits_while_queue_or_functions_are_away(away):
     assert (world.queue.depth, len(world.dead_letters)) == (1, 0)
     advance(world, 120)
     assert (world.queue.depth, len(world.dead_letters)) == (0, 1)
+
+
+def test_a_token_is_renewed_when_it_is_refused_and_before_it_is_old():
+    world = a_world()
+    tokens = RefusedTokens(world, Random(1))
+    connections = world.system.clusters.connections
+    kubernetes = world.system.ports.clusters.kubernetes("blue")
+    for _ in range(6):
+        assert kubernetes.nodes()
+        advance(world, 600)
+    assert connections.refused == 0
+    assert kubernetes.nodes()
+    advance(world, 1)
+    tokens.play()
+    assert kubernetes.nodes()
+    assert connections.refused == 1
+
+
+def test_a_token_by_a_clock_that_is_minutes_slow_is_renewed_when_it_is_refused():
+    world = a_world()
+    RefusedTokens(world, Dice(1))
+    kubernetes = world.system.ports.clusters.kubernetes("blue")
+    for _ in range(3):
+        assert kubernetes.nodes()
+        advance(world, 500)
+    assert world.system.clusters.connections.refused > 0
+    assert [str(one) for one in world.violations] == []
+
+
+def test_a_deleted_cluster_does_not_answer_and_is_then_known_to_be_gone():
+    world = a_world()
+    deleted = DeletedCluster(world, Random(1))
+    kubernetes = world.system.ports.clusters.kubernetes("blue")
+    assert kubernetes.nodes()
+    deleted._delete()
+    with pytest.raises(ClusterUnreachableError, match="no address"):
+        kubernetes.nodes()
+    with pytest.raises(ClusterGoneError, match="No cluster found for name: blue"):
+        kubernetes.nodes()
+
+
+def test_in_a_deleted_cluster_a_hook_is_answered_and_nothing_is_tried_again():
+    world = a_world()
+    DeletedCluster(world, Random(1))._delete()
+    advance(world, 60)
+    group = world.fleet.groups["app"]
+    member, other = list(group.members.values())[:2]
+    world.fleet.unhealthy(member)
+    world.fleet.notices.maintenance(other, world.timeline.now() + 900)
+    advance(world, 1200)
+    assert member.gone
+    assert not world.system.machine.executions
+    advance(world, 900)
+    assert [one for one in world.violations if "EKS has deleted" in str(one)] == []
+    assert member.id not in world.open_since
 
 
 def test_each_mishap_belongs_to_a_feature_that_seeds_draw():

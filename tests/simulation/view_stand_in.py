@@ -100,6 +100,7 @@ class World:
     only_kubernetes_fails: bool = False
     api_in_trouble: bool = False
     over: bool = False
+    cluster_deleted: float | None = None
     endings: list = field(default_factory=list)
     free: int = 4000  # addresses
     away: bool = False  # table, queue or concurrency

@@ -323,6 +323,32 @@ OF_DRAINS = (
         scenario=with_features(Feature.NO_FAULTS, Feature.RESERVATIONS, hours=1),
     ),
     Mutation(
+        name="a refused token is not renewed",
+        story="trusts that a token lasts for as long as its function",
+        breaks=edited(
+            edit(
+                "leeward.adapters.kubernetes.client.ClusterClient.send",
+                "answer.status == 401 and not refreshed",
+                "False",
+            )
+        ),
+        rules=frozenset({Rule.DEADLINE, Rule.LIVENESS}),
+        scenario=with_features(Feature.NO_FAULTS, Feature.TOKENS_REFUSED, hours=1),
+    ),
+    Mutation(
+        name="the Node of a deleted cluster is asked for without an end",
+        story="retries whatever fails",
+        breaks=edited(
+            edit(
+                "leeward.termination.node_removal.remove_node",
+                "except ClusterGoneError as error:",
+                "except ZeroDivisionError as error:",
+            )
+        ),
+        rules=frozenset({Rule.GONE, Rule.CLUSTER_GONE}),
+        scenario=with_features(Feature.NO_FAULTS, Feature.CLUSTER_DELETED, hours=1),
+    ),
+    Mutation(
         name="critical pods wait for all others",
         story="lets a wave begin only when the one before it has left, even where EC2 takes the node",
         breaks=edited(
