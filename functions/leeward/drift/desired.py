@@ -69,7 +69,7 @@ def of_desired(node: Node, policy: NodePolicy, expected: Iterable[ExpectedNode])
         fixable = bool(new_nodes) and all(not _wrong(wrong, new.labels) for new in new_nodes)
         yield _of_pairs(Field.LABELS, wrong, node.labels, fixable=fixable)
     wrong = _wrong(wanted.annotations, node.annotations)
-    if wrong:  # no setting of a launch template puts annotations on a node
+    if wrong:  # fn sync and the minute reconciler write them: no launch gives them, and none is needed
         yield _of_pairs(Field.ANNOTATIONS, wrong, node.annotations, fixable=False)
     lacking = _lacking(wanted.taints, node.taints)
     if lacking:
@@ -83,16 +83,15 @@ def of_desired(node: Node, policy: NodePolicy, expected: Iterable[ExpectedNode])
 def would_drift(policy: NodePolicy, launchable: Launchable | None) -> bool:
     """Return whether a node launched now would drift; False where the group's launches are unknown.
 
-    Independent of the existing node, whose labels and taints may have been fixed manually.
+    Independent of the existing node, whose labels and taints may have been fixed manually. Annotations are written onto
+    every node (`sync.labels`).
     """
     if launchable is None:
         return False
     new_nodes, wanted = launchable.expected.values(), policy.node
-    return (
-        bool(wanted.annotations)
-        or any(_wrong(wanted.labels, new.labels) or _lacking(wanted.taints, new.taints) for new in new_nodes)
-        or not all(_all_meet(requirement, launchable) for requirement in policy.requirements)
-    )
+    return any(
+        _wrong(wanted.labels, new.labels) or _lacking(wanted.taints, new.taints) for new in new_nodes
+    ) or not all(_all_meet(requirement, launchable) for requirement in policy.requirements)
 
 
 def registers(policy: NodePolicy, expected: Iterable[ExpectedNode]) -> bool:

@@ -21,6 +21,8 @@ from leeward.model.times import format_instant, parse_instant
 from leeward.policy.document import NodePolicy
 from leeward.snapshot.cluster import ClusterSnapshot
 
+WRITTEN = "fn sync writes the annotations of the policy onto the node"
+
 
 class Remedy(StrEnum):
     """Fix of a drifted node; `none`: it has not drifted, its launches are seen not to fix what differs, or drift is
@@ -58,7 +60,7 @@ class Drifted:
         """Sentence about the differences that launches are seen not to fix, empty where there are none."""
         proved = [reason for reason in self.reasons if reason.proof]
         if not proved:
-            return ""
+            return WRITTEN if any(reason.field is Field.ANNOTATIONS for reason in self.reasons) else ""
         wants = ", ".join(f"{one.field.value} (wanted {one.want})" for one in proved)
         return f"a new node would differ too in {wants}: {proved[0].proof}"
 
@@ -158,7 +160,7 @@ def _reasons(snapshot: ClusterSnapshot, node: Node, policy: NodePolicy) -> Itera
 def _remedy(snapshot: ClusterSnapshot, node: Node, policy: NodePolicy, reasons: Iterable[Reason]) -> Remedy:
     group = snapshot.group_of(node)
     launchable = snapshot.launchables.get(group.name) if group else None
-    reasons = [reason for reason in reasons if not (reason.proof and reason.field in SHOWN)]
+    reasons = [one for one in reasons if one.field is not Field.ANNOTATIONS and not (one.proof and one.field in SHOWN)]
     if not reasons:
         return Remedy.NONE
     fixable = all(reason.fixable for reason in reasons) and not would_drift(policy, launchable)

@@ -26,6 +26,7 @@ from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.snapshot.launchable import Launchable
 
 HIDDEN = frozenset({Field.STARTUP_TAINTS, Field.USER_DATA, Field.KUBELET, Field.BLOCK_DEVICES})
+UNPROVED = HIDDEN | {Field.ANNOTATIONS}  # of which no node proves anything: no launch gives annotations
 SHOWN = frozenset(
     {
         Field.AMI,
@@ -79,7 +80,7 @@ class Evidence:
         return tuple(self._with_proof(node, group, reason) for reason in reasons)
 
     def _with_proof(self, node: Node, group: Group, reason: Reason) -> Reason:
-        if reason.field in HIDDEN:
+        if reason.field in UNPROVED:
             return reason
         wanted = self._wanted_of(group)
         proof = wanted.proofs.get(key_of(reason), "") if wanted is not None else ""
@@ -113,7 +114,7 @@ class Evidence:
         shown: dict[str, str] = {}
         for node in self._members[group.name]:
             for reason in self._of(node):
-                if reason.field not in HIDDEN and self._launched_under(node, group, reason):
+                if reason.field not in UNPROVED and self._launched_under(node, group, reason):
                     shown.setdefault(key_of(reason), node.instance_id)
         return shown
 

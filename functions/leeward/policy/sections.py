@@ -7,6 +7,7 @@ import re
 from datetime import timedelta
 from typing import Any
 
+from leeward.model.well_known import DO_NOT_DISRUPT, PREFIX
 from leeward.policy.disruption_section import count_or_share, windows
 from leeward.policy.document import (
     Canary,
@@ -206,6 +207,9 @@ def _check_values(section: Section, operator: str, values: tuple[str, ...]) -> N
 def node(spec: Section) -> DesiredNode:
     """Read `spec.node`, with which drift compares the nodes."""
     with spec.section("node") as section:
+        own = [key for key in section.text_map("annotations") if key.startswith(PREFIX) and key != DO_NOT_DISRUPT]
+        if own:
+            section.refuse("annotations", f"no keys below {PREFIX} but {DO_NOT_DISRUPT}", ", ".join(own))
         return DesiredNode(
             labels=section.text_map("labels"),
             annotations=section.text_map("annotations"),

@@ -34,7 +34,7 @@ from leeward.reconcile.taints import remove_stale_taints, report_duplicates, rep
 from leeward.reconcile.zonal_shifts import announce_shifts, poll_shifts
 from leeward.reconcile.zones import work_on_zones
 from leeward.retry import retry
-from leeward.sync.labels import label_nodes
+from leeward.sync.labels import annotate_nodes, label_nodes
 
 CLUSTERS = 32  # at a time
 NODES_SECONDS = 10.0  # for the nodes of a cluster and the finalizers of those that are gone
@@ -53,6 +53,7 @@ def _label(state: ClusterState, ports: Ports, result: ReconcileResult) -> None:
     groups = [group for group in state.selected if not state.policies.pauses.everything(group.name)]
     if groups:
         result.labelled += label_nodes(state.cluster, groups, state.nodes, ports, result.note)
+        annotate_nodes(state.cluster, groups, state.nodes, state.policies, ports, result.note)
 
 
 def _give_back_after_upgrades(state: ClusterState, ports: Ports, result: ReconcileResult) -> None:

@@ -16,7 +16,7 @@ from leeward.ports import Ports
 from leeward.ports.kubernetes import Clusters
 from leeward.sync.facts import InUse, keep_facts
 from leeward.sync.hooks import left_over_hook, missing_hook
-from leeward.sync.labels import label_nodes
+from leeward.sync.labels import annotate_nodes, label_nodes
 
 CLUSTERS = 8  # at a time
 KUBERNETES_SECONDS = 40.0  # for one cluster, of the function's 120
@@ -127,3 +127,4 @@ def _label(
 
     with isolate_errors(partial(_note, synced.warnings, f"{cluster}: labels")):
         synced.labelled += label_nodes(cluster, selected, nodes, ports, note)
+    annotate_nodes(cluster, selected, nodes, policies, ports, note)

@@ -1,8 +1,10 @@
-"""Subnet labels on nodes of selected groups, so that pods can select a subnet (docs/features.md, S4).
+"""Labels and annotations on nodes of selected groups: the subnet's labels, so that pods can select a subnet
+(docs/features.md, S4), and the annotations of the policy, which no launch template can give (K14).
 
-Decides which nodes lack a label; an existing label is never overwritten, because another autoscaler may have set it."""
+Decides which nodes lack some. An existing label is never overwritten, because another autoscaler may have set it; an
+annotation with another value is, because the policy says what the node should carry."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
 
@@ -11,6 +13,8 @@ from leeward.isolation import isolate_errors
 from leeward.model import well_known
 from leeward.model.group import Group
 from leeward.model.node import Node
+from leeward.policy.document import ClusterPolicies
+from leeward.policy.selection import policy_for
 from leeward.ports import Ports
 
 LABELS = (well_known.SUBNET_LABEL, well_known.CAST_SUBNET_LABEL)
@@ -49,3 +53,38 @@ def label_nodes(
             ports.clusters.kubernetes(cluster).label(node, dict.fromkeys(LABELS, instance.subnet))
             labelled.append(node.name)
     return labelled
+
+
+def annotate_nodes(
+    cluster: str,
+    groups: Iterable[Group],
+    nodes: Iterable[Node],
+    policies: ClusterPolicies,
+    ports: Ports,
+    report_error: Callable[[str, LeewardError], object],
+) -> list[str]:
+    """Write the annotations that the nodes lack by the policy of their group, and return the names of these nodes.
+    Idempotent. Other nodes are written where one cannot be. An annotation that the policy no longer has stays.
+    """
+    annotated: list[str] = []
+    wanted = _annotations_by_member(groups, policies)
+    for node in nodes:
+        lacking = {key: value for key, value in wanted.get(node.instance_id, {}).items() if _lacks(node, key, value)}
+        if lacking and not node.deleting:
+            with isolate_errors(partial(report_error, node.name)), suppress(ObjectGoneError):
+                ports.clusters.kubernetes(cluster).annotate(node, lacking)
+                annotated.append(node.name)
+    return annotated
+
+
+def _annotations_by_member(groups: Iterable[Group], policies: ClusterPolicies) -> dict[str, Mapping[str, str]]:
+    found: dict[str, Mapping[str, str]] = {}
+    for group in groups:
+        policy = policy_for(policies.policies, group.name, group.tags)
+        if policy is not None and policy.node.annotations:
+            found |= dict.fromkeys((member.id for member in group.instances), policy.node.annotations)
+    return found
+
+
+def _lacks(node: Node, key: str, value: str) -> bool:
+    return node.annotations.get(key) != value

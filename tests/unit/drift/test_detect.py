@@ -4,7 +4,7 @@ import base64
 
 import pytest
 
-from leeward.drift.detect import Remedy, annotations, drift_of
+from leeward.drift.detect import WRITTEN, Remedy, annotations, drift_of
 from leeward.drift.reasons import Field, Kind
 from leeward.model.launch import LaunchSettings
 from leeward.model.launch_attributes import LaunchAttributes
@@ -131,23 +131,32 @@ def test_taints_of_the_policy_have_to_agree_in_key_value_and_effect():
     assert drift(group.node("n1")).remedy is Remedy.REPLACE
 
 
-def test_annotations_of_the_policy_are_never_mended_by_a_launch():
-    assert drift(wanting(node=DesiredNode(annotations={"a": "b"})).node("n1")).remedy is Remedy.UPGRADE
+def test_annotations_of_the_policy_are_written_and_neither_cause_nor_prevent_a_replacement():
+    wanted = DesiredNode(annotations={"a": "b"})
+    alone = drift(wanting(node=wanted).node("n1"))
+    assert (alone.remedy, alone.not_fixed) == (Remedy.NONE, WRITTEN)
+    for carried in ({}, {"a": "b"}):
+        fleet = wanting(node=wanted).group("web", launch=LaunchSettings(image="ami-2"))
+        assert drift(fleet.node("n1", annotations=carried, instance={"image": "ami-1"})).remedy is Remedy.REPLACE
+
+
+def test_that_new_nodes_lack_an_annotation_of_the_policy_is_no_proof_of_anything():
+    fleet = wanting(node=DesiredNode(annotations={"a": "b"})).node("n1").node("n2")
+    assert [reason.proof for reason in drift(fleet).reasons] == [""]
 
 
 @pytest.mark.parametrize(
     "policy",
     [
         {"node": DesiredNode(labels={"team": "a"})},
-        {"node": DesiredNode(annotations={"team": "a"})},
         {"node": DesiredNode(taints=(DesiredTaint(key="team", effect="NoSchedule"),))},
         {"requirements": (Requirement(key="team", operator="Exists"),)},
     ],
-    ids=["label", "annotation", "taint", "requirement"],
+    ids=["label", "taint", "requirement"],
 )
 def test_what_was_corrected_manually_would_be_missing_on_a_new_node(policy):
     taints = [{"key": "team", "effect": "NoSchedule"}]
-    manual = {"labels": {"team": "a"}, "annotations": {"team": "a"}, "taints": taints}
+    manual = {"labels": {"team": "a"}, "taints": taints}
     fleet = wanting(**policy).group("web", launch=LaunchSettings(image="ami-2"))
     found = drift(fleet.node("n1", instance={"image": "ami-1"}, **manual))
     assert ([reason.field for reason in found.reasons], found.remedy) == ([Field.AMI], Remedy.UPGRADE)

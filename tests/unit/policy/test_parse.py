@@ -254,6 +254,12 @@ REFUSALS = [  # spec, path, found, part of what was expected
         "from 1m to 48h",
     ),
     ({"interruption": {"hooks": [""]}}, "interruption.hooks[0]", '""', "text that is not empty"),
+    (
+        {"node": {"annotations": {"leeward.dev/empty-since": "now", "leeward.dev/do-not-disrupt": "true"}}},
+        "node.annotations",
+        "leeward.dev/empty-since",
+        "no keys below leeward.dev/ but leeward.dev/do-not-disrupt",
+    ),
     ({"drain": {"timeout": 900}}, "drain.timeout", "900", "a duration such as 15m"),
     ({"drain": {"timeout": "15 min"}}, "drain.timeout", '"15 min"', "a duration such as 15m"),
     ({"drain": {"timeout": "-5m"}}, "drain.timeout", '"-5m"', "a duration"),

@@ -11,7 +11,7 @@ from leeward.model.group import LAUNCHING, LifecycleHook
 from leeward.model.node import Taint, disruption_taint
 from leeward.model.scheduled_event import ScheduledEvent
 from leeward.model.termination import Cause, CauseKind, Outcome
-from leeward.policy.document import Budget, DisruptionPolicy
+from leeward.policy.document import Budget, DesiredNode, DisruptionPolicy
 from leeward.reconcile.reconciler import reconcile_once
 from tests.fakes.builders import (
     DEPLOYMENT,
@@ -554,3 +554,11 @@ class TestLaunchHooks:
         monkeypatch.setattr(system.groups, call, throttled_once)
         found = reconcile_once(system.ports)
         assert (calls, found.errors, found.answered) == ([NODE, NODE], [], answered)
+
+
+def test_a_node_that_joined_since_the_last_sync_gets_the_annotations_of_its_policy():
+    system = a_system(policy=replace(a_policy(), node=DesiredNode(annotations={"example.com/owner": "web"})))
+    for _ in range(2):
+        reconcile_once(system.ports)
+    assert system.kubernetes.by_name[f"node-{NODE}"].annotations["example.com/owner"] == "web"
+    assert system.kubernetes.asked["annotate"] == 1

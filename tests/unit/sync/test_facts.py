@@ -6,6 +6,7 @@ from datetime import timedelta
 from leeward.errors import AccessDeniedError, AwsUnavailableError, ClusterUnreachableError, ObjectGoneError
 from leeward.model.facts import KEPT_BY_SYNC, ClusterFacts, FactKind
 from leeward.model.launch import LaunchSource, Override
+from leeward.policy.document import DesiredNode
 from leeward.sync import handler
 from leeward.sync.controller import sync_once
 from tests.emitted import series_of
@@ -243,6 +244,24 @@ def test_a_subnet_label_that_another_owner_has_set_stays():
     sync_once(system.ports)
     labels = system.kubernetes.by_name["node-i-0a"].labels
     assert (labels["leeward.dev/subnet-id"], labels["topology.cast.ai/subnet-id"]) == ("subnet-a", "theirs")
+
+
+def test_nodes_get_the_annotations_of_their_policy_once_and_other_values_are_overwritten():
+    policy = replace(a_policy(), node=DesiredNode(annotations={"example.com/owner": "web"}))
+    theirs = replace(a_node("i-0b"), annotations={"example.com/owner": "db", "other": "stays"})
+    system = FakeSystem(
+        instances=[an_instance(name) for name in ("i-0a", "i-0b", "i-0c")],
+        groups=[a_group(GROUP, "i-0a", "i-0b"), a_group("other", "i-0c")],
+        nodes=[a_node("i-0a"), theirs, a_node("i-0c")],
+        written=policies(policy),
+    )
+    for _ in range(2):
+        sync_once(system.ports)
+    found = {name: node.annotations for name, node in system.kubernetes.by_name.items()}
+    assert found["node-i-0a"] == {"example.com/owner": "web"}
+    assert found["node-i-0b"] == {"example.com/owner": "web", "other": "stays"}
+    assert found["node-i-0c"] == {}
+    assert system.kubernetes.asked["annotate"] == 2
 
 
 def test_a_node_that_cannot_be_labelled_stops_nothing():
