@@ -21,6 +21,7 @@ from leeward.drift.detect import annotations
 from leeward.errors import LeewardError, ObjectGoneError
 from leeward.isolation import isolate_errors, reraise
 from leeward.model import well_known
+from leeward.model.deployment_names import is_hook_mark
 from leeward.model.node import Node
 from leeward.model.node_owners import disruption_taint_of, foreign
 from leeward.model.times import format_instant
@@ -69,14 +70,26 @@ def _wanted(state: PlanningState, node: Node) -> dict[str, str | None]:
     """Return every annotation that this module manages; None: it must be absent."""
     policy = state.snapshot.policy_of_node(node)
     leaving = node.deleting or bool(disruption_taint_of(node, state.snapshot.now))
-    if policy is None or leaving or foreign(node):
+    if leaving or foreign(node):
         return {}
+    if policy is None:
+        return dict.fromkeys(well_known.FINDINGS) if _is_left_over(state.snapshot, node) else {}
     return {
         well_known.EMPTY_SINCE: _empty(state, node, policy),
         well_known.EXPIRED: _expired(state.snapshot, node, policy),
         well_known.IMAGE_MOVED: image_moved(state.snapshot, node, policy),
         **annotations(state.snapshot, node, state.drift[node.name]),
     }
+
+
+def _is_left_over(snapshot: ClusterSnapshot, node: Node) -> bool:
+    """Return whether no policy selects the node's group any more: what it carries would count when one does again. A
+    group with a hook of Leeward may be another deployment's, which writes the same annotations; fn sync takes our own
+    hook off.
+    """
+    group = snapshot.group_of(node)
+    hooks = snapshot.hooks.get(group.name) if group is not None else None
+    return hooks is not None and not any(is_hook_mark(hook.metadata) for hook in hooks)
 
 
 def write_drift_events(
@@ -102,13 +115,13 @@ def write_drift_events(
 
 
 def _empty(state: PlanningState, node: Node, policy: NodePolicy) -> str | None:
-    """Keep the existing timestamp while the node is empty. A node that is not Ready does not become empty: no pod could
-    land there yet.
+    """Keep the existing timestamp while the node is empty, unless a pod has run since. A node that is not Ready does
+    not become empty: no pod could land there yet.
     """
     if why_off(state.snapshot, policy) or workload_on(state.snapshot, node) or node.name in state.arrivals:
         return None
-    if empty_since(node):
-        return node.annotations[well_known.EMPTY_SINCE]
+    if since := empty_since(state.snapshot, node):
+        return format_instant(since)
     return format_instant(state.snapshot.now) if node.ready else None
 
 

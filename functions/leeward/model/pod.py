@@ -71,6 +71,7 @@ class Pod:
     finalizers: tuple[str, ...] = ()
     deletion: datetime | None = None  # when its grace ends, None while it is not being deleted
     started: datetime | None = None
+    ended: datetime | None = None  # when its last container ended, of a finished pod alone
     host_network: bool = False
     node_selector: Mapping[str, str] = field(default_factory=dict)
     node_terms: tuple[Mapping[str, Any], ...] = ()
@@ -102,6 +103,7 @@ class Pod:
             finalizers=listed(meta.get("finalizers")),
             deletion=instant(meta.get("deletionTimestamp")),
             started=instant(status.get("startTime")),
+            ended=_ended(status) if status.get("phase") in FINISHED else None,
             host_network=spec.get("hostNetwork") is True,
             node_selector=texts(spec.get("nodeSelector")),
             node_terms=_required_terms(spec),
@@ -278,6 +280,13 @@ def _bound(value: Any) -> int | str | None:
 def _required_terms(spec: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
     affinity = mapping(mapping(spec.get("affinity")).get("nodeAffinity"))
     return tuple(mappings(mapping(affinity.get(REQUIRED)).get("nodeSelectorTerms")))
+
+
+def _ended(status: Mapping[str, Any]) -> datetime | None:
+    """Return the latest end of a container; None where no status names one, as of an evicted pod."""
+    states = (mapping(one.get("state")) for one in mappings(status.get("containerStatuses")))
+    ends = (instant(mapping(state.get("terminated")).get("finishedAt")) for state in states)
+    return max((end for end in ends if end is not None), default=None)
 
 
 def _is_tied_to_zones(spec: Mapping[str, Any]) -> bool:

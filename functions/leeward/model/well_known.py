@@ -27,6 +27,18 @@ DRIFT_NOT_FIXABLE = "leeward.dev/drift-not-fixable"  # those of them that a new 
 IMAGE_MOVED = "leeward.dev/image-moved"  # IMAGE SINCE: the newer image of `update.auto`, RFC 3339
 TEMPLATE_HASH = "leeward.dev/template-hash"  # the launch settings of the node, field by field
 TEMPLATE_HASH_VERSION = "leeward.dev/template-hash-version"  # version of its computation
+FINDINGS = frozenset(  # of the disruption planner, on nodes of selected groups alone
+    {
+        EMPTY_SINCE,
+        EXPIRED,
+        DRIFTED_SINCE,
+        DRIFT_REASONS,
+        DRIFT_NOT_FIXABLE,
+        IMAGE_MOVED,
+        TEMPLATE_HASH,
+        TEMPLATE_HASH_VERSION,
+    }
+)
 TERMINATES_AT = "leeward.dev/terminates-at"  # RFC 3339, on pods that have to leave: when their node ends
 POD_DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 MIRROR_POD = "kubernetes.io/config.mirror"

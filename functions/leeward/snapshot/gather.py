@@ -12,6 +12,7 @@ from typing import Any
 from leeward.cluster.facets import Facet, Known, load
 from leeward.errors import AccessDeniedError, InvalidInputError, LeewardError, ObjectGoneError
 from leeward.gc_pause import collector_paused
+from leeward.model import well_known
 from leeward.model.facts import ClusterFacts, Prices
 from leeward.model.group import Group
 from leeward.model.instance import Instance
@@ -77,7 +78,7 @@ def gather(
         daemon_sets=frozenset(objects.daemon_sets),
         groups=groups,
         instances=instances,
-        hooks={name: tuple(ports.groups.hooks(name)) for name in selected},
+        hooks={name: tuple(ports.groups.hooks(name)) for name in {*selected, *_left_over(objects.nodes, groups)}},
         subnets=subnets,
         types=ports.launches.instance_types(launches.types),
         prices=facts.prices,
@@ -91,6 +92,14 @@ def gather(
         warnings=tuple(warnings),
     )
     return replace(snapshot, pod_specs=with_platforms(snapshot))
+
+
+def _left_over(nodes: Iterable[Node], groups: Mapping[str, Group]) -> set[str]:
+    """Return the groups of nodes that carry findings of ours. Of one that no policy selects, its hooks tell whether
+    another deployment does.
+    """
+    carrying = {node.instance_id for node in nodes if not well_known.FINDINGS.isdisjoint(node.annotations)}
+    return {name for name, group in groups.items() if any(member.id in carrying for member in group.instances)}
 
 
 def read_specs(kubernetes: Kubernetes) -> tuple[tuple[NodeSpec, ...], tuple[PodSpec, ...]]:

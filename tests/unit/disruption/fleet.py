@@ -105,6 +105,8 @@ class Fleet:
         status = {"phase": rest.pop("phase", "Running" if node else "Pending")}
         if node:
             status |= {"startTime": started, "conditions": [{"type": "Ready", "status": "True"}]}
+        if ended := rest.pop("ended", ""):
+            status["containerStatuses"] = [{"name": "c", "state": {"terminated": {"finishedAt": ended}}}]
         if rest.pop("leaving", False):
             meta["deletionTimestamp"] = "2026-05-01T12:00:10Z"
         container = {"name": "c", "resources": {"requests": {"cpu": cpu, "memory": memory}}}

@@ -7,6 +7,7 @@ import pytest
 from leeward.disruption.annotations import annotation_changes, write_annotations
 from leeward.errors import ThrottledError
 from leeward.model.launch import LaunchSettings
+from tests.fakes.builders import our_hook
 from tests.fakes.kubernetes import FakeKubernetes
 from tests.unit.disruption.fleet import NOON, a_fleet, a_policy, rules
 
@@ -118,8 +119,25 @@ def test_terminating_nodes_and_those_of_other_owners_are_left_unchanged(node):
     assert not changes(a_fleet(WEEK).node("n1", annotations={EXPIRED: "true", EMPTY: "x"}, **node))
 
 
-def test_nodes_of_groups_that_no_policy_selects_are_left_as_they_are():
-    assert not changes(a_fleet(a_policy("web", "other")).node("n1", annotations={EMPTY: EARLIER}))
+def test_nodes_of_a_group_that_no_policy_selects_any_more_lose_what_was_put_on_them_and_nothing_else():
+    carried_before = {EMPTY: EARLIER, EXPIRED: "true", SINCE: EARLIER, REASONS: "ami", "theirs": "x"}
+    fleet = a_fleet(a_policy("web", "other")).node("n1", annotations=carried_before)
+    assert set(changes(fleet.having(hooks={"web": ()}))["n1"].remove) == {EMPTY, EXPIRED, SINCE, REASONS}
+    assert changes(fleet.having(hooks={"web": (our_hook("web"),)})) == {}, "another deployment may select it"
+    assert changes(fleet.having(hooks={})) == {}, "its hooks are not known"
+    assert not changes(a_fleet(a_policy("web", "other")).node("n1").having(hooks={"web": ()}))
+
+
+def test_a_pod_that_ran_since_begins_the_time_again():
+    job = {"phase": "Succeeded", "started": "2026-05-01T11:20:00Z", "ended": "2026-05-01T11:25:00Z", "owner": "Job"}
+    empty = a_fleet().node("n1", annotations={EMPTY: EARLIER})
+    assert carried(empty.pod("job", "n1", **job)) == {EMPTY: "2026-05-01T11:25:00Z"}
+
+
+def test_a_time_from_before_the_node_was_created_counts_from_its_creation():
+    assert carried(a_fleet().node("n1", created="2026-05-01T11:30:00Z", annotations={EMPTY: EARLIER})) == {
+        EMPTY: "2026-05-01T11:30:00Z"
+    }
 
 
 # writing

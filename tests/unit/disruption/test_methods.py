@@ -73,6 +73,18 @@ def test_the_time_counts_from_the_annotation_and_begins_now_without_it():
     assert "since seen just now: 3600 s" in reason(a_fleet(policy).node("n1"), "n1", EMPTINESS)
 
 
+def test_the_time_counts_from_the_last_pod_that_ran_since_and_from_no_daemon():
+    """Between two observations a short job comes and goes, and the annotation stays."""
+    job = {"phase": "Succeeded", "started": "2026-05-01T11:57:00Z", "ended": "2026-05-01T11:59:30Z", "owner": "Job"}
+    fleet = a_fleet(a_policy(disruption=rules(consolidate_after=timedelta(minutes=10))))
+    fleet.node("n1", annotations=SINCE).pod("job", "n1", **job).node("n2", annotations=SINCE)
+    fleet.pod("logs", "n2", started="2026-05-01T11:59:00Z", owner="DaemonSet")
+    assert nodes_of(fleet, EMPTINESS) == [("n2",)]
+    assert reason(fleet, "n1", EMPTINESS) == (
+        "it is empty, since 2026-05-01T11:59:30Z: 570 s of consolidateAfter are left"
+    )
+
+
 def test_a_node_on_which_a_pod_will_land_is_not_empty():
     fleet = a_fleet().node("n1").pod("waiting", cpu="1")
     assert nodes_of(fleet) == []

@@ -1,6 +1,7 @@
 """Emptiness: nodes on which only DaemonSet and static pods are left, all at once.
 
-The time counts from the annotation `leeward.dev/empty-since`, which is written when a node is first observed empty.
+The time counts from the annotation `leeward.dev/empty-since`, which is written when a node is first observed empty, or
+from the newest start or end of a pod that ran since: between two observations a short job comes and goes.
 Source: Karpenter v0.30, pkg/controllers/deprovisioning/emptiness.go: a node on which a pod is about to land is not
 empty."""
 
@@ -15,7 +16,7 @@ from leeward.disruption.planning_state import PlanningState
 from leeward.disruption.savings import saved
 from leeward.model import well_known
 from leeward.model.node import Node
-from leeward.model.times import parse_instant
+from leeward.model.times import format_instant, parse_instant
 from leeward.policy.document import NodePolicy, Reason
 from leeward.snapshot.cluster import ClusterSnapshot
 
@@ -37,7 +38,7 @@ class Emptiness:
             or candidate.blocked_by
             or reason_not_empty(state, candidate)
             or _why_kept(candidate)
-            or _reason_to_wait(candidate, state.snapshot.now)
+            or _reason_to_wait(candidate, state.snapshot)
             or state.usage.reason_not_to_shrink(candidate)
         )
 
@@ -51,7 +52,7 @@ class Emptiness:
                 usage.take(candidate)
                 usage.resize(candidate.group.name, -1)
                 removed.append(candidate)
-            said = why or f"it is empty{_since_when(candidate)} and is removed"
+            said = why or f"it is empty{_since_when(candidate, state.snapshot)} and is removed"
             verdicts[candidate.name] = Verdict(candidate=True, reason=said)
         return Outcome(commands=_commands(removed), verdicts=in_order(state, verdicts))
 
@@ -92,12 +93,17 @@ def reason_not_empty(state: PlanningState, candidate: Candidate) -> str:
     return f"it is not empty for long: pod {landing} has no node and will land there" if landing else ""
 
 
-def empty_since(node: Node) -> datetime | None:
-    """Return the time of the annotation; None where there is none that can be parsed."""
+def empty_since(snapshot: ClusterSnapshot, node: Node) -> datetime | None:
+    """Return since when the node is empty: the time of the annotation, but not before its creation nor before the last
+    start or end of a workload pod. None where no annotation can be parsed.
+    """
     try:
-        return parse_instant(node.annotations.get(well_known.EMPTY_SINCE, ""))
+        noted = parse_instant(node.annotations.get(well_known.EMPTY_SINCE, ""))
     except (ValueError, OverflowError):
         return None
+    pods = (pod for pod in snapshot.pods_on(node.name) if not (pod.of_daemon_set or pod.mirror))
+    ran = (moment for pod in pods for moment in (pod.started, pod.ended) if moment is not None)
+    return max(noted, node.created, *ran)
 
 
 def _why_kept(candidate: Candidate) -> str:
@@ -109,17 +115,17 @@ def _why_kept(candidate: Candidate) -> str:
     return why_node_is_kept(candidate.node) if underutilized or scale_down else ""
 
 
-def _reason_to_wait(candidate: Candidate, now: datetime) -> str:
+def _reason_to_wait(candidate: Candidate, snapshot: ClusterSnapshot) -> str:
     """Return how long the node has still to be empty; empty when it has been. It starts now without the annotation."""
-    since = empty_since(candidate.node)
+    since, now = empty_since(snapshot, candidate.node), snapshot.now
     waits = candidate.policy.disruption.consolidate_after or timedelta()
     left = (now if since is None else since) + waits - now
     if left <= timedelta():
         return ""
-    seen = "seen just now" if since is None else candidate.node.annotations[well_known.EMPTY_SINCE]
+    seen = "seen just now" if since is None else format_instant(since)
     return f"it is empty, since {seen}: {int(left.total_seconds())} s of consolidateAfter are left"
 
 
-def _since_when(candidate: Candidate) -> str:
-    since = candidate.node.annotations.get(well_known.EMPTY_SINCE)
-    return f" since {since}" if since and empty_since(candidate.node) else ""
+def _since_when(candidate: Candidate, snapshot: ClusterSnapshot) -> str:
+    since = empty_since(snapshot, candidate.node)
+    return f" since {format_instant(since)}" if since else ""
