@@ -13,7 +13,7 @@ from leeward.cli.report.page import page
 from leeward.cli.report.record import RunRecord
 from tests.local.processes import processes_in
 
-pytestmark = pytest.mark.local
+pytestmark = [pytest.mark.local, pytest.mark.long]  # in each run a deployed stack rolls groups (chain/upgrades)
 
 PROMISES, OF_THE_SMALL_ONE = 13, 11  # two of them are about budgets in the way
 
@@ -36,7 +36,6 @@ def demo(tmp_path, *arguments, promises=PROMISES):
     return done.stdout
 
 
-@pytest.mark.long
 def test_the_upgrade_demo_names_both_budgets_and_keeps_every_promise(tmp_path):
     output = demo(tmp_path)
     assert "blocker: PdbNeverAllows" in output
@@ -54,7 +53,6 @@ def test_a_small_upgrade_that_is_killed_and_started_again_ends_with_all_nodes_ne
     assert "SUCCEEDED; ABORTED (killed by the demo)" in output
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("seed", range(1, 11))
 def test_a_killed_upgrade_that_is_started_again_ends_with_all_nodes_new_and_everything_restored(tmp_path, seed):
     output = demo(tmp_path, "--kill-at", str(seed))

@@ -15,7 +15,7 @@ from tests.adapters.hanging_server import HangingServer
 from tests.local.chain.conftest import Crew, called
 
 log = logging.getLogger(__name__)
-pytestmark = pytest.mark.local
+pytestmark = [pytest.mark.local, pytest.mark.long]  # simulated worlds have two clusters and calls that hang in each run
 
 FROZEN = "frozen"
 SWEEP_SECONDS = 55  # fn reconciler's time-out (infra/termination.py)
