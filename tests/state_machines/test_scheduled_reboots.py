@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from leeward.errors import ClusterUnreachableError
 from leeward.model.reboot import Reboot, RebootBy
 from leeward.model.scheduled_event import ScheduledEvent
 from leeward.model.termination import Cause, CauseKind, Outcome, Status
@@ -80,6 +81,16 @@ def test_a_node_whose_taint_is_removed_during_the_wait_is_drained_again(minutes)
     assert (done.ended, world.pods) == ("Rebooted", [[]])
     assert system.kubernetes.done == ["evict shop/web-1", "evict shop/web-2"]
     assert not world.node.tainted
+
+
+def test_a_webhook_that_forbids_the_taint_again_does_not_end_the_wait():
+    def lifted(world):
+        world.put(taints=(), unschedulable=False)
+        world.system.kubernetes.fail("taint", ClusterUnreachableError("failed calling webhook on nodes (HTTP 500)"))
+
+    _, world, done = walk(story={5: lifted})
+    assert (done.ended, world.node.boot) == ("Rebooted", "boot-2")
+    assert len(done.states) < 500
 
 
 def test_a_canceled_event_returns_the_node_to_service_at_once():

@@ -11,7 +11,13 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from leeward.errors import AwsUnavailableError, TerminalError, ThrottledError
+from leeward.errors import (
+    AwsUnavailableError,
+    ClusterUnreachableError,
+    ObjectGoneError,
+    TerminalError,
+    ThrottledError,
+)
 from leeward.model.lifecycle import ENDING, role_of
 from leeward.model.node import Node, disruption_taint
 from leeward.model.reboot import BACK_WITHIN, MOST_A_DAY, Reboot, RebootBy, reboots_of_a_day
@@ -61,14 +67,16 @@ def _with_node(run: Run, situation: InstanceState, wanted: Reboot, ports: Ports)
     node = find_node(record, kubernetes)
     if node is None:
         return replace(run, next=Next.CANCEL, why="its Node is gone, and with it the boot id that shows a reboot")
-    if node.disrupted_by is None and not_back(node, record.boot or node.boot, wanted):
-        if node.ready and record.rebooting is None:
-            return replace(run, next=Next.DRAIN, why="its taint was removed: pods may have come")
-        kubernetes.taint(node, disruption_taint(ports.deployment), exclude=True)
+    missing = not_back(node, record.boot or node.boot, wanted)
+    if wanted.by is RebootBy.GROUP:
+        return await_group(run, situation, node, missing, ports)
+    if node.disrupted_by is None and missing:
+        with suppress(ClusterUnreachableError, ObjectGoneError, ThrottledError):  # the reboot comes all the same
+            kubernetes.taint(node, disruption_taint(ports.deployment), exclude=True)
+            if node.ready and record.rebooting is None:
+                return replace(run, next=Next.DRAIN, why="its taint was removed: pods may have come")
     if wanted.by is RebootBy.EC2:
         return _await_ec2(run, record, wanted, node, ports)
-    if wanted.by is RebootBy.GROUP:
-        return await_group(run, situation, node, not_back(node, record.boot or node.boot, wanted), ports)
     requested = record.rebooting is not None
     return _await_return(run, record, wanted, node, ports) if requested else _request(run, situation, node, ports)
 
