@@ -80,6 +80,12 @@ OF_ENDINGS = (
         tests=("tests/state_machines/test_drains.py",),
     ),
     Planted(
+        name="a decrement by others settles two launches of an upgrade",
+        story="forgets that the decrement of an ended launch has settled another",
+        edits=(edit("leeward.upgrade.surge.ended_launches._ended", "own = new not in record.taken", "own = True"),),
+        tests=("tests/unit/upgrade/test_ended_launches.py",),
+    ),
+    Planted(
         name="a broken node that a budget holds is replaced again every hour",
         story="closes the record of every node whose pods did not leave",
         edits=(edit(f"{TERMINATION}.decisions.comes_again", " or is_broken(record)", ""),),

@@ -52,7 +52,8 @@ def _ended(
 ) -> UpgradeRecord:
     record = _with_ended(record, new, activity)
     another = offsets_another(termination, new)
-    if capacity_ledger.ending(new, [activity]) is Ending.SHRUNK and not another:
+    own = new not in record.taken  # else its decrement has settled another launch
+    if capacity_ledger.ending(new, [activity]) is Ending.SHRUNK and own and not another:
         return replace(without(record, [new]), taken=_with_taken(record, new))
     heir = _replacement(termination) if another else _heir(record, observation, activity.at)
     return _handed_on(record, new, heir, observation) if heir else record

@@ -1,0 +1,29 @@
+"""Decrements by others during an upgrade: each settles one launch, whichever turn sees it."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from leeward.model.group import ScalingActivity
+from leeward.upgrade.observation import observe
+from leeward.upgrade.record import SurgeNode
+from leeward.upgrade.surge.ended_launches import settled
+from tests.fakes.builders import ZONE, an_instance
+from tests.unit.upgrade.test_waits import NEW, a_rolling_group, draining
+
+GONE = "i-0ccc"
+
+
+@pytest.mark.parametrize(
+    ("taken", "ahead"), [((), []), ((GONE,), [NEW])], ids=["its own launch", "another launch before"]
+)
+def test_a_new_instance_that_others_take_out_settles_one_launch(taken, ahead):
+    system = a_rolling_group()
+    now = system.clock.now()
+    system.instances.put(replace(an_instance(NEW), launched=now + timedelta(minutes=1)))
+    record = replace(draining(system), ahead={GONE: SurgeNode(zone=ZONE)}, taken=taken)
+    cause = "was taken out of service in response to a user request, shrinking the capacity from 3 to 2."
+    activities = [ScalingActivity(at=now, cause=f"instance {GONE} {cause}", leaves=GONE)]
+    after = settled(record, observe(record, system.ports), activities, system.claims)
+    assert (list(after.ahead), after.taken) == (ahead, (GONE,))
