@@ -138,12 +138,13 @@ def most_ahead(surge_limit: int, parallel: int, most: int = NO_LIMIT) -> int:
 
 def most_extra(strategy: Strategy, surge_limit: int, parallel: int, old: int, most: int = NO_LIMIT) -> int:
     """Return the new nodes beside those that the group had before, at the most: by so many the desired and the maximum
-    size may grow. The surge, as EKS documents; for as many old nodes as there are beyond that, `most_ahead`.
-    INCREMENTAL may launch twice its zones. `old`: nodes to replace; without any nothing is launched. `most`: maxSurge.
+    size may grow. The surge, as EKS documents, with as many old nodes `most_ahead`, but never more than old nodes: the
+    maximum size is its owner's guard. INCREMENTAL may launch twice its zones. `old`: nodes to replace; without any
+    nothing is launched. `most`: maxSurge.
     """
     if not old:
         return 0
-    first = min(2 * surge_limit, most) if strategy is Strategy.INCREMENTAL else surge_limit
+    first = min(2 * surge_limit, most) if strategy is Strategy.INCREMENTAL else 0
     return max(first, min(most_ahead(surge_limit, parallel, most), old))
 
 

@@ -82,6 +82,10 @@ def test_without_max_surge_as_many_come_as_shorten_the_upgrade():
     assert (limit, most_extra(Strategy.DEFAULT, limit, 10, 100)) == (10, 40)
 
 
+def test_the_sizes_grow_by_no_more_nodes_than_are_replaced():
+    assert [most_extra(Strategy.DEFAULT, 20, 20, old) for old in (0, 1, 3, 30)] == [0, 1, 3, 30]
+
+
 def test_incremental_stops_at_max_surge():
     assert surge(Strategy.INCREMENTAL, 3, 1, 2) == 2
     assert next_increment(0, 3, 3, 2) == 2
