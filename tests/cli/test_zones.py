@@ -78,6 +78,9 @@ def test_pods_bound_by_volumes_and_large_nodes_are_reported(zones, leeward, tmp_
     }
     why = {zone["zone"]: zone["why"] for zone in zones(**files)}["us-east-1b"]
     assert "large: big with 16 cores (a typical node has 2 cores), 1 pod is bound here by volumes" in why
+    wide = leeward("zones", "--snapshot", tmp_path, "-o", "wide").out
+    assert "BOUND-PODS" in wide
+    assert "shop/db-0" in wide
     reported = leeward("zones", "--snapshot", tmp_path).out
     assert "us-east-1b holds 16 cores of 20 cores (80 %; an even share is 33 %), us-east-1a 2 cores." in reported
     assert "us-east-1b: volumes bind 1 pod, and what is packed beside them, to it." in reported

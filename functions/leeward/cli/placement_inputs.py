@@ -143,7 +143,7 @@ def facts_by_zone(inputs: Inputs, scene: PlacementScene) -> dict[str, ZoneFacts]
     kubernetes = inputs.context.ports.clusters.kubernetes(inputs.context.cluster)
     pods = [pod for pod in kubernetes.pods() if pod.claims and not pod.finished]
     volumes = by_claim(kubernetes.volumes() if pods else ())
-    return zone_facts(scene.zones, inputs.nodes, [of_claimed(pod, volumes) for pod in pods], inputs.type_cores)
+    return zone_facts(scene.zones, inputs.nodes, {pod.key: of_claimed(pod, volumes) for pod in pods}, inputs.type_cores)
 
 
 def _check_subnets(context: ClusterContext, found: str, wanted: str) -> None:

@@ -52,6 +52,7 @@ def to_json(verdicts: Sequence[ZoneVerdict], facts: Mapping[str, ZoneFacts]) -> 
                 "freeIps": verdict.free_ips,
                 "verdict": verdict.standing.value,
                 "why": f"{verdict.why}; {explain_zone(facts[verdict.zone], typical)}",
+                "boundPods": list(facts[verdict.zone].bound),
             }
             for verdict in verdicts
         ]
@@ -64,7 +65,9 @@ def _cores(millicores: int) -> float:
 
 
 def _report(document: dict[str, Any], sentences: Sequence[str]) -> list[Table | str]:
-    table = Table(("ZONE", "CORES", "FREE-IPS", "VERDICT", "WHY"), kind="zone")
+    columns = ("ZONE", "CORES", "FREE-IPS", "VERDICT", "BOUND-PODS", "WHY")
+    table = Table(columns, wide=frozenset({"BOUND-PODS"}), kind="zone")
     for zone in document["zones"]:
-        table.add(zone["zone"], f"{zone['cores']:g}", zone["freeIps"], zone["verdict"], zone["why"])
+        bound = ",".join(zone["boundPods"])
+        table.add(zone["zone"], f"{zone['cores']:g}", zone["freeIps"], zone["verdict"], bound, zone["why"])
     return [table, *sentences]

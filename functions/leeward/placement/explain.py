@@ -19,29 +19,32 @@ _SHOWN = 3  # names in one sentence
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZoneFacts:
-    """Contents of a zone. `nodes`: thousandths of a core by name; `bound`: pods whose volumes bind them there."""
+    """Contents of a zone. `nodes`: thousandths of a core by name; `bound`: pods (`namespace/name`) whose volumes
+    bind them there.
+    """
 
     zone: str
     nodes: Mapping[str, int]
-    bound: int = 0
+    bound: tuple[str, ...] = ()
 
 
 def zone_facts(
     zones: Iterable[str],
     nodes: Iterable[Node],
-    volumes_of_pods: Iterable[Sequence[Restriction]],
+    volumes_of_pods: Mapping[str, Sequence[Restriction]],
     type_cores: Mapping[str, int] | None = None,
 ) -> dict[str, ZoneFacts]:
-    """Return the facts by zone. `volumes_of_pods`: for each pod the restrictions of its volumes; a pod for which
-    several zones are possible is not bound.
+    """Return the facts by zone. `volumes_of_pods`: the restrictions of its volumes by pod; a pod for which several
+    zones are possible is not bound.
     """
     names = sorted(zones)
     held: dict[str, dict[str, int]] = {zone: {} for zone in names}
     for node in nodes:
         if zone_of(node) in held:
             held[zone_of(node)][node.name] = node_cores(node, type_cores)
-    bound = [zone for restrictions in volumes_of_pods if (zone := _only_zone(restrictions, names))]
-    return {zone: ZoneFacts(zone=zone, nodes=held[zone], bound=bound.count(zone)) for zone in names}
+    zone_of_pod = {pod: _only_zone(restrictions, names) for pod, restrictions in sorted(volumes_of_pods.items())}
+    bound = {zone: tuple(pod for pod, only in zone_of_pod.items() if only == zone) for zone in names}
+    return {zone: ZoneFacts(zone=zone, nodes=held[zone], bound=bound[zone]) for zone in names}
 
 
 def _only_zone(restrictions: Sequence[Restriction], zones: Sequence[str]) -> str | None:
@@ -65,8 +68,8 @@ def explain_zone(facts: ZoneFacts, typical: int) -> str:
         more = [f"{len(large) - _SHOWN} more"] if len(large) > _SHOWN else []
         parts.append(f"large: {listed([*shown, *more])} (a typical node has {cores(typical)})")
     if facts.bound:
-        pods = "pod is" if facts.bound == 1 else "pods are"
-        parts.append(f"{facts.bound} {pods} bound here by volumes")
+        pods = "pod is" if len(facts.bound) == 1 else "pods are"
+        parts.append(f"{len(facts.bound)} {pods} bound here by volumes")
     return ", ".join(parts)
 
 
@@ -101,9 +104,9 @@ def imbalance(verdicts: Sequence[ZoneVerdict], facts: Mapping[str, ZoneFacts]) -
             held = sum(facts[zone].nodes[name] for name in large)
             nodes = "node holds" if len(large) == 1 else "nodes hold"
             sentences.append(f"{zone}: {len(large)} large {nodes} {cores(held)}, so few nodes can be many cores.")
-        if facts[zone].bound:
-            pods = "pod" if facts[zone].bound == 1 else "pods"
-            sentences.append(f"{zone}: volumes bind {facts[zone].bound} {pods}, and what is packed beside them, to it.")
+        if bound := len(facts[zone].bound):
+            pods = "pod" if bound == 1 else "pods"
+            sentences.append(f"{zone}: volumes bind {bound} {pods}, and what is packed beside them, to it.")
     sentences += [
         f"{one.zone}: left out for lack of addresses: {one.why}."
         for one in sorted(verdicts, key=lambda one: one.zone)

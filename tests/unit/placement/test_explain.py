@@ -21,13 +21,13 @@ def test_facts_are_nodes_and_pods_that_only_one_zone_would_do_for():
     nodes = [node("n1", "us-east-1a", 4), node("n2", "us-east-1b", 2), node("lost", "us-east-1z", 8)]
     bound = [only_zones("volume pv-1", ["us-east-1b"])]
     either = [only_zones("volume pv-2", ZONES)]
-    facts = zone_facts(ZONES, nodes, [bound, bound, either, []])
+    facts = zone_facts(ZONES, nodes, {"shop/b": bound, "shop/a": bound, "shop/c": either, "shop/d": []})
     assert facts["us-east-1a"] == ZoneFacts(zone="us-east-1a", nodes={"n1": 4000})
-    assert facts["us-east-1b"] == ZoneFacts(zone="us-east-1b", nodes={"n2": 2000}, bound=2)
+    assert facts["us-east-1b"] == ZoneFacts(zone="us-east-1b", nodes={"n2": 2000}, bound=("shop/a", "shop/b"))
 
 
 def test_a_zone_is_reported_with_its_large_nodes_and_bound_pods():
-    facts = ZoneFacts(zone="us-east-1a", nodes={"n1": 2000, "big": 16000, "half": 3500}, bound=1)
+    facts = ZoneFacts(zone="us-east-1a", nodes={"n1": 2000, "big": 16000, "half": 3500}, bound=("shop/db-0",))
     assert explain_zone(facts, 2000) == (
         "3 nodes with 21.5 cores, large: big with 16 cores (a typical node has 2 cores), 1 pod is bound here by volumes"
     )
@@ -52,7 +52,7 @@ def test_the_typical_node_is_the_median_one():
 
 def test_an_imbalance_is_explained_with_numbers():
     nodes = [node("big", "us-east-1a", 16), *(node(f"n{number}", "us-east-1b", 2) for number in range(2))]
-    facts = zone_facts(ZONES, nodes, [[only_zones("volume pv-1", ["us-east-1a"])]])
+    facts = zone_facts(ZONES, nodes, {"shop/db-0": [only_zones("volume pv-1", ["us-east-1a"])]})
     verdicts = judge_zones(a_scene(A, B, cores={"us-east-1a": 16, "us-east-1b": 4}), random.Random(0))
     assert imbalance(verdicts, facts) == (
         "us-east-1a holds 16 cores of 20 cores (80 %; an even share is 50 %), us-east-1b 4 cores.",
@@ -64,4 +64,4 @@ def test_an_imbalance_is_explained_with_numbers():
 
 def test_equal_zones_need_no_explanation():
     verdicts = judge_zones(a_scene(A, B, cores={"us-east-1a": 4, "us-east-1b": 4}), random.Random(0))
-    assert imbalance(verdicts, zone_facts(ZONES, [], [])) == ()
+    assert imbalance(verdicts, zone_facts(ZONES, [], {})) == ()
