@@ -1,7 +1,7 @@
 """Fields in which a node can drift, and a difference in one of them.
 
 Source: Karpenter v0.30's Drift design: static fields are compared one to one, dynamic ones for compatibility;
-behavioural settings (weights, limits, budgets, times to live) are no drift (docs/features.md, K14)."""
+behavioural settings (budgets, savings, times to live) are no drift (docs/features.md, K14)."""
 
 from dataclasses import dataclass
 from enum import StrEnum
