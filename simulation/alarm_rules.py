@@ -29,9 +29,8 @@ class Alarmed:
                 self._requested[cluster] = run.number
                 for group in sorted({run.members[node] for node in run.to_terminate}):
                     policy = _policy(group, view)
-                    names = policy.disruption.alarms if policy is not None else ()
-                    for alarm in _ringing(names, VALIDATED, view):
-                        yield f"run {run.number} requests terminations in {group}, {alarm}"
+                    for held in self._holds_run(policy, view) if policy is not None else ():
+                        yield f"run {run.number} requests terminations in {group}, {held}"
 
     def _upgrade(self, name: str, record: UpgradeRecord, view: WorldView) -> Iterator[str]:
         for old in record.under_way:
@@ -41,9 +40,14 @@ class Alarmed:
             self._started.add(cause)
             policy = _policy(name, view)
             ends = record.rolling_back or record.control in {ControlRequest.ABORT, ControlRequest.ROLLBACK}
-            names = policy.update.alarms if policy is not None and not ends else ()
-            for alarm in _ringing(names, AFTER, view):
-                yield f"the upgrade of {name} starts {old}, {alarm}"
+            for held in self._holds_upgrade(policy, view) if policy is not None and not ends else ():
+                yield f"the upgrade of {name} starts {old}, {held}"
+
+    def _holds_run(self, policy: NodePolicy, view: WorldView) -> Iterator[str]:
+        yield from _ringing(policy.disruption.alarms, VALIDATED, view)
+
+    def _holds_upgrade(self, policy: NodePolicy, view: WorldView) -> Iterator[str]:
+        yield from _ringing(policy.update.alarms, AFTER, view)
 
 
 def _policy(group: str, view: WorldView) -> NodePolicy | None:

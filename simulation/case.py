@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
 from leeward.errors import InvalidInputError
-from simulation import fleets
+from simulation import clock_changes, fleets
 from simulation.disruption import changed, disrupting, stopped
 from simulation.equipment import equip
 from simulation.fault_rates import Faults
@@ -18,7 +18,7 @@ from simulation.outcome import Outcome
 from simulation.rule import Violation
 from simulation.second_cluster import BUSIER, elsewhere, second_fleet
 from simulation.second_cluster import CLUSTER as SECOND
-from simulation.timeline import Streams
+from simulation.timeline import START, Streams
 from simulation.world import CONVERGE, MOST_ENTRIES, World
 
 WEEKS_FROM = 100.0  # hours
@@ -66,7 +66,10 @@ class Case:
         if self.hours > WEEKS_FROM:
             faults = faults.rarer(SPARSE)
         beside = self._second_fleet() if self._features & SECOND_CLUSTER else None
-        world = World(self.seed, self._fleet(), faults, self.planned(), disruption=self.disruption, beside=beside)
+        begins = clock_changes.begin_of(self.seed) if Feature.CLOCKS_CHANGE in self._features else START
+        world = World(
+            self.seed, self._fleet(), faults, self.planned(), disruption=self.disruption, beside=beside, begins=begins
+        )
         equip(world, self._features, lasts_weeks=self.hours > WEEKS_FROM)
         if self.hours > WEEKS_FROM:
             world.last_weeks()
@@ -116,7 +119,8 @@ class Case:
 
     def _changed(self, fleet: fleets.Fleet, streams: Streams) -> fleets.Fleet:
         fleet = disrupting(fleet, streams.stream("disruption plan")) if self.disruption else fleet
-        return with_fleet(fleet, self._features, streams.stream("features"))
+        fleet = with_fleet(fleet, self._features, streams.stream("features"))
+        return clock_changes.with_clock_change(fleet, self.seed) if Feature.CLOCKS_CHANGE in self._features else fleet
 
     @property
     def _features(self) -> frozenset[Feature]:

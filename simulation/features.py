@@ -89,6 +89,7 @@ class Feature(StrEnum):
     REPLICAS_CHANGE = "an HPA scales workloads"
     OLD_CACHE = "the API server's cache stands still"
     KARPENTER = "Karpenter's nodes beside"
+    CLOCKS_CHANGE = "clocks change"  # an hour is skipped or repeated, in which windows and freezes lie
     TOKENS_REFUSED = "tokens are refused"  # sessions are revoked, and clocks are minutes off
     CLUSTER_DELETED = "the cluster is deleted"  # of two clusters the second one
 
@@ -129,6 +130,7 @@ INDEPENDENT: Mapping[Feature, float] = {
     Feature.REPLICAS_CHANGE: 0.08,
     Feature.OLD_CACHE: 0.06,
     Feature.KARPENTER: 0.06,
+    Feature.CLOCKS_CHANGE: 0.06,
     Feature.TOKENS_REFUSED: 0.06,
     Feature.CLUSTER_DELETED: 0.04,
 }

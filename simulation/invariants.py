@@ -11,6 +11,7 @@ from local.cluster.model import Cluster
 from simulation.alarm_rules import Alarmed
 from simulation.automatic_rules import AutomaticUpgrades
 from simulation.block_rules import CapacityBlocks
+from simulation.clock_changes import Closed
 from simulation.convergence import EVENTUAL, instance_of, launch_of, launched_for, open_records
 from simulation.deleted_cluster_rules import JUDGED, DeletedClusters
 from simulation.disruption_rules import Spent
@@ -81,7 +82,7 @@ class Checker:
         self._blocks, self._automatic, self._reboots = CapacityBlocks(), AutomaticUpgrades(), RebootRules()
         self._foreign_taints, self._images, self._managed = ForeignTaints(), ImageRules(), ManagedRules()
         self._zones, self._prescales, self._serving = ZoneRules(), Prescales(), Serving()
-        self._deleted = DeletedClusters(self._times.asked)
+        self._deleted, self._closed = DeletedClusters(self._times.asked), Closed()
         self._always = self._rules()
 
     def after_event(self, view: WorldView) -> list[Violation]:
@@ -170,6 +171,7 @@ class Checker:
             (Rule.MOVES, self._moves.check),
             (Rule.SPENT, self._spent.check),
             (Rule.ALARM, self._alarmed.check),
+            (Rule.CLOSED, self._closed.check),
             (Rule.BLOCK, self._blocks.check),
             (Rule.AUTOMATIC, self._automatic.check),
             (Rule.REBOOTS, self._reboots.often),

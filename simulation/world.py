@@ -43,7 +43,7 @@ from simulation.second_starts import SecondStarts
 from simulation.shown import Shown
 from simulation.site import Site, shared_out, sites_of
 from simulation.system import Parts, System
-from simulation.timeline import Entry, Streams, Timeline
+from simulation.timeline import START, Entry, Streams, Timeline
 from simulation.workloads import create_workloads, wanted_replicas
 
 WARM_UP = 180.0  # seconds before the first arrival: pods start, sync puts the hooks
@@ -74,11 +74,12 @@ class World(Shown):
         *,
         disruption: bool = False,
         beside: FleetPlan | None = None,
+        begins: float = START,
     ) -> None:
         self.seed, self.policies, self._fleet_plan = seed, fleet.policies, fleet
         self.deployed = [(0.0, fleet.policies.policies)]
         self.cluster_name = fleet.cluster
-        self.timeline, streams = Timeline(), Streams(seed)
+        self.timeline, streams = Timeline(begins), Streams(seed)
         self.story: deque[str] = deque(maxlen=STORY)
         self.heard: Callable[[str], None] = lambda _line: None  # each line of the story, for a watcher
         self.seen: Callable[[], None] = lambda: None  # after each event

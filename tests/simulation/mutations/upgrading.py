@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from simulation.features import Feature
 from simulation.rule import Rule
-from tests.simulation.mutations.build import ROLLING, ROLLING_HARSH, Mutation
+from tests.simulation.mutations.build import ROLLING, ROLLING_HARSH, Mutation, with_features
 from tests.simulation.mutations.editing import edit, edited
 
 UPGRADE = "leeward.upgrade"
@@ -17,6 +17,16 @@ OF_UPGRADES = (
         breaks=edited(edit(f"{UPGRADE}.alarms.watch_of", "else update.alarms", "else ()")),
         rules=frozenset({Rule.ALARM}),
         scenario=replace(ROLLING, name="upgrades, alarms ring", hours=1, features=(Feature.ALARMS,)),
+    ),
+    Mutation(
+        name="the windows of policies follow UTC",
+        story="reads the hour of a schedule without its time zone",
+        breaks=edited(
+            edit("leeward.policy.schedule.is_active", "before.astimezone(zone(window.time_zone))", "before"),
+        ),
+        rules=frozenset({Rule.CLOSED}),
+        scenario=with_features(Feature.CLOCKS_CHANGE, Feature.NO_FAULTS, hours=1, upgrades=12, disruption=True),
+        seed=2,
     ),
     Mutation(
         name="MaxSize is not put back after an upgrade",
