@@ -25,7 +25,7 @@ def left_behind(instance: str, view: WorldView, *, asked: bool = True) -> list[s
     if node is None or _came_late(node, instance, view):
         return []
     leaving = [pod for pod in _leaving(node, view) if asked or "deletionTimestamp" not in pod["metadata"]]
-    return [path_name(pod) for pod in leaving if not _stuck(pod, now)]
+    return [path_name(pod) for pod in leaving if not _stuck(pod, node, now)]
 
 
 def silent_for(instance: str, view: WorldView) -> float:
@@ -41,8 +41,7 @@ def deletable(instance: str, drain: DrainPolicy, view: WorldView) -> bool:
     `--delete-emptydir-data` and `--force`.
     """
     now, node = _instant(view.now), node_behind(instance, view)
-    pods = () if node is None else _leaving(node, view)
-    return any(not (_kept(pod, drain) or _stuck(pod, now)) for pod in pods)
+    return node is not None and any(not (_kept(pod, drain) or _stuck(pod, node, now)) for pod in _leaving(node, view))
 
 
 def untouched(instance: str, since: float, drain: DrainPolicy, view: WorldView) -> list[str]:
@@ -103,9 +102,12 @@ def _came_late(node: Obj, instance: str, view: WorldView) -> bool:
     return opened is not None and as_instant(node["metadata"]["creationTimestamp"]) > _instant(opened) - JUST_JOINED
 
 
-def _stuck(pod: Obj, now: datetime) -> bool:
+def _stuck(pod: Obj, node: Obj, now: datetime) -> bool:
+    """Return whether no kubelet ends the pod: its deletion is long past, or its grace on a node that is NotReady."""
     deletion = pod["metadata"].get("deletionTimestamp")
-    return deletion is not None and now - as_instant(deletion) > STUCK
+    conditions = (node.get("status") or {}).get("conditions") or ()
+    ready = not any(one.get("type") == "Ready" and one.get("status") != "True" for one in conditions)
+    return deletion is not None and now - as_instant(deletion) > (STUCK if ready else timedelta())
 
 
 def _allows(budget: Obj) -> bool:

@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from leeward.model import well_known
+from leeward.model.times import format_instant
 from leeward.policy.document import Budget, DisruptionPolicy, DrainPolicy
 from local.cluster.nodes import NodeSpec
 from simulation.asked import HANDLED_WITHIN, Asked, Kind
@@ -159,6 +160,20 @@ def test_an_instance_that_is_let_go_with_pods_is_reported(world, checker):
     answer(world)
     (found,) = checker.after_event(world)
     assert (found.rule, found.text) == (Rule.DRAINED, f"{INSTANCE} with default/web-1")
+
+
+@pytest.mark.parametrize(
+    ("status", "seconds", "reported"),
+    [("True", 5, [Rule.DRAINED]), ("True", 65, []), ("Unknown", 5, []), ("Unknown", -5, [Rule.DRAINED])],
+)
+def test_a_pod_whose_grace_is_over_is_ended_by_no_kubelet_that_is_silent(world, checker, status, seconds, reported):
+    world.records[INSTANCE] = a_record(at=START + timedelta(hours=1))
+    world.pods("web-1")
+    (pod,) = world.cluster.store.each("pods")
+    pod["metadata"]["deletionTimestamp"] = format_instant(world.clock.now() - timedelta(seconds=seconds))
+    world.cluster.set_node_ready(NODE, status)
+    answer(world)
+    assert rules(checker.after_event(world)) == reported
 
 
 def test_asking_the_group_lets_go_where_no_hook_of_ours_holds(world, checker):
