@@ -222,7 +222,7 @@ def test_after_the_drain_s_time_no_grace_is_waited_for_that_a_silent_kubelet_wou
     world.ask(Kind.ILL)
     if silent:
         world.cluster.set_node_ready(NODE, "Unknown")
-    world.clock.advance(minutes=16)
+    world.clock.advance(minutes=35)  # longer than repair.notReadyAfter
     world.records[INSTANCE] = a_record(at=START + timedelta(hours=1))
     world.work(seconds_ago=16 * 60)
     world.asked_by_us = {INSTANCE}
