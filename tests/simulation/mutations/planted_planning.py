@@ -11,6 +11,18 @@ OF_PLANNING = (
         tests=("tests/simulation/test_replacement_zones.py",),
     ),
     Planted(
+        name="a node is empty since the annotation says so",
+        story="trusts what was written five minutes ago, whatever has run since",
+        edits=(
+            edit(
+                "leeward.disruption.methods.emptiness.empty_since",
+                "return max(noted, node.created, *ran)",
+                "return noted",
+            ),
+        ),
+        tests=("tests/unit/disruption/test_methods.py",),
+    ),
+    Planted(
         name="a replacement leaves the balancing of zones to AZRebalance",
         story="thinks that a group which balances its zones by itself need not be helped",
         edits=(edit("leeward.placement.zone_choice.even_zones", "if AZ_REBALANCE in group.suspended:", "if True:"),),
