@@ -38,7 +38,7 @@ OF_DRIFT = (
     Planted(
         name="what new nodes show again is replaced again",
         story="takes the comparison with the launch template for proof of the next launch",
-        edits=(edit(f"{EVIDENCE}.Evidence._with_proof", "if reason.field in HIDDEN:", "if True:"),),
+        edits=(edit(f"{EVIDENCE}.Evidence._with_proof", "if reason.field in UNPROVED:", "if True:"),),
         tests=("tests/simulation/test_drift_disruptions.py",),
     ),
     Planted(
