@@ -18,7 +18,14 @@ from leeward.ports.records import Claims
 from leeward.snapshot.gather import read_specs
 from leeward.termination.capacity_ledger import by_request, shrunk_since
 from leeward.upgrade.alarms import announce, taken_back, watch_of, with_alarms, with_rollback
-from leeward.upgrade.capacity_ledger import LedgerView, conclude, detect_resize, ended_before_request, held_by_hook
+from leeward.upgrade.capacity_ledger import (
+    LedgerView,
+    conclude,
+    detect_resize,
+    ended_before_request,
+    held_by_hook,
+    without,
+)
 from leeward.upgrade.control import Hold, Move, Permission
 from leeward.upgrade.gate import is_proven, zones_to_serve
 from leeward.upgrade.lease import written
@@ -162,7 +169,8 @@ def _resized(record: UpgradeRecord, observation: Observation, ports: Ports, *, g
     gate would wait for new nodes that never come.
     """
     if record.others_scaled is not None:
-        return measured(record, observation.group, ports) if gating and not record.in_sizes else record
+        left = without(record, record.unassigned)  # the old node of such a launch has not left: it is left to others
+        return measured(left, observation.group, ports) if gating and not left.in_sizes else record
     activities = ports.groups.activities(record.group, record.measured)
     shrunk = shrunk_since(activities, record.measured)
     record = _without_taken(record, observation, activities, ports.claims)

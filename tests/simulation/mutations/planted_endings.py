@@ -162,7 +162,7 @@ OF_ENDINGS = (
         story="leaves the size as others have changed it, and its gate waits",
         edits=(
             edit("leeward.upgrade.rollout._resized", "and not record.in_sizes:", "and False:"),
-            edit("leeward.upgrade.rollout._resized", "if gating and not record.in_sizes", "if False"),
+            edit("leeward.upgrade.rollout._resized", "if gating and not left.in_sizes", "if False"),
         ),
         tests=("tests/simulation/test_upgrade_sizes.py",),
     ),

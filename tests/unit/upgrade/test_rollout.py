@@ -113,3 +113,13 @@ def test_a_drain_that_began_before_the_first_launch_has_made_the_group_no_larger
 
 def test_a_termination_that_paid_for_its_own_launch_changes_nothing():
     assert launched_late(timedelta(minutes=2), paid=True)[0].desired == 3
+
+
+@pytest.mark.parametrize(("step", "measured"), [("gate", True), ("drain", False)])
+def test_the_gate_measures_again_once_no_old_node_is_to_offset_a_launch(step, measured):
+    """Others have scaled the group, and the old node of the launch has been returned to service since."""
+    system = a_rolling_group()
+    draining(system, desired=1, launched=1, ahead={NEW: SurgeNode(zone=ZONE)}, others_scaled=START)
+    STEPS[step](RUN, {}, system.ports)
+    record = system.upgrades.records[GROUP]
+    assert (record.others_scaled is None, NEW not in record.ahead) == (measured, measured)
