@@ -47,7 +47,7 @@ def warned(world):
     return [e["detail"]["instance-id"] for e in world.events if "Interruption" in e["detail-type"]]
 
 
-@pytest.mark.parametrize("pick", [0, 2**31 - 1])
+@pytest.mark.parametrize("pick", [0, pytest.param(2**31 - 1, marks=pytest.mark.long)])
 @pytest.mark.parametrize("kind", ArrivalKind)
 def test_every_kind_is_played_and_ends_in_a_quiet_world(kind, pick):
     world = a_world(an_arrival(kind, pick))
