@@ -66,10 +66,6 @@ class AwsView(Protocol):
         """Return whether an execution that upgrades the group is open."""
         ...
 
-    def replaces(self, group: str) -> bool:
-        """Return whether one has passed its checks, in which it waits for a disruption run that holds the group."""
-        ...
-
     @property
     def short_zones(self) -> Mapping[str, float]:
         """Zones in which a launch has failed for want of capacity or addresses, and when the last one did."""

@@ -56,7 +56,7 @@ class Pace:
 
     def _counts(self, node: Obj, group: Group, view: WorldView) -> bool:
         """Return whether the node counts here: not one of a disruption run, nor one without pods."""
-        of_run = bool(view.disrupting) and not view.replaces(group.name)
+        of_run = bool(view.disrupting) and not view.rolls(group.name)
         return not of_run and not self._unasked.is_urgent(node, view) and holds_pods(node, view)
 
     def _with_pods(self, group: Group, view: WorldView) -> Iterator[Obj]:

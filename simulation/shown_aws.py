@@ -1,6 +1,6 @@
 """View of a world's images, parameters and managed node groups (`aws_view.AwsView`)."""
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 
 from leeward.model.zone_record import ZoneRecord
 from simulation.aws.fleet import SimFleet
@@ -10,11 +10,8 @@ from simulation.aws.recovery import Shifted
 from simulation.definitions import UPGRADES
 from simulation.endings import Ending
 from simulation.faults import Injector
-from simulation.machine import Execution
 from simulation.ordered import Ordered
 from simulation.system import System
-
-CHECKS = {"", "TakeLease", "CheckLease", "CheckBeforeStart"}
 
 
 class ShownAws:
@@ -74,17 +71,9 @@ class ShownAws:
 
     def rolls(self, group: str) -> bool:
         """Return whether the input of an open execution names the group."""
-        return any(True for _ in self._upgrades_of(group))
-
-    def replaces(self, group: str) -> bool:
-        """Return whether one of them is behind the states in which nothing has begun."""
-        return any(execution.state not in CHECKS for execution in self._upgrades_of(group))
-
-    def _upgrades_of(self, group: str) -> Iterator[Execution]:
-        for name in UPGRADES:
-            for one in self.system.machines[name].executions.values():
-                if group == one.input.get("group") or group in (one.input.get("groups") or ()):
-                    yield one
+        machines = (self.system.machines[name] for name in UPGRADES)
+        inputs = (one.input for machine in machines for one in machine.executions.values())
+        return any(group == asked.get("group") or group in (asked.get("groups") or ()) for asked in inputs)
 
     @property
     def short_zones(self) -> Mapping[str, float]:

@@ -64,7 +64,6 @@ class World:
     disruptions: dict = field(default_factory=dict)
     ringing: dict = field(default_factory=dict)
     disrupting: set = field(default_factory=set)
-    checked: set = field(default_factory=set)  # groups whose upgrade waits in its checks
     shifted: list = field(default_factory=list)
     known_shifts: set = field(default_factory=set)
     zone_record: ZoneRecord = field(default_factory=lambda: ZoneRecord(cluster="blue"))
@@ -133,9 +132,6 @@ class World:
 
     def rolls(self, group):
         return group in self.rolled
-
-    def replaces(self, group):
-        return group in self.rolled - self.checked
 
     def is_bad(self, group):
         return group in self.bad
