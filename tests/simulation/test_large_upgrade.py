@@ -15,7 +15,8 @@ WORKLOADS = tuple(
 
 @pytest.mark.long  # minutes: 1,500 pods move, and every event is checked by every rule
 def test_five_hundred_nodes_are_replaced_a_third_at_a_time_without_a_broken_rule():
-    fleet = a_fleet(NODES, maximum=NODES, workloads=WORKLOADS, max_unavailable_percentage=33)
+    third = {"max_unavailable": None, "max_unavailable_percentage": 33}
+    fleet = a_fleet(NODES, maximum=NODES, workloads=WORKLOADS, **third)
     upgraded = Upgraded(fleet).start(launchTemplateVersion="2").run(hours=3)
     assert upgraded.ended() == "Upgraded", upgraded.why()
     assert upgraded.at_rest(NODES)
