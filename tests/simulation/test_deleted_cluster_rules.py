@@ -1,0 +1,31 @@
+"""The rule about deleted clusters finds what is terminated for them, and what does not end."""
+
+from types import SimpleNamespace
+
+from simulation.asked import Asked, AskedOf, Kind
+from simulation.deleted_cluster_rules import ENDS_WITHIN, UNDER_WAY, DeletedClusters
+
+INSTANCE = "i-00000000000000001"
+
+
+def a_view(now, **more):
+    given = {"terminations": [], "open_executions": set(), "open_since": {}, "known_causes": lambda _: ("drift#1",)}
+    return SimpleNamespace(cluster_deleted=0.0, now=now, started=lambda _: 0.0, **{**given, **more})
+
+
+def test_an_instance_that_only_we_terminate_after_the_deletion_is_found():
+    late, soon = a_view(UNDER_WAY + 1, terminations=[INSTANCE]), a_view(UNDER_WAY - 1, terminations=[INSTANCE])
+    assert len([*DeletedClusters(AskedOf()).check(late)]) == 1
+    assert [*DeletedClusters(AskedOf()).check(soon)] == []
+    asked = AskedOf()
+    asked.read([Asked(at=0, instance=INSTANCE, kind=Kind.SPOT, takes=900.0)])
+    assert [*DeletedClusters(asked).check(late)] == []
+
+
+def test_an_execution_or_a_termination_that_stays_open_is_found_but_for_a_surplus():
+    rule, later = DeletedClusters(AskedOf()), ENDS_WITHIN + 1
+    stays = a_view(later, open_executions={f"{INSTANCE}-1"}, open_since={INSTANCE: 0.0})
+    assert len([*rule.at_the_end(stays)]) == 2
+    assert [*rule.at_the_end(a_view(ENDS_WITHIN - 1, open_since={INSTANCE: 0.0}))] == []
+    surplus = a_view(later, open_since={INSTANCE: 0.0}, known_causes=lambda _: ("surplus#1",))
+    assert [*rule.at_the_end(surplus)] == []
