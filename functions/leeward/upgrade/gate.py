@@ -103,10 +103,11 @@ def _lacks(member: Member, expected: Mapping[str, str]) -> list[Missing]:
     return missing
 
 
-def gate_of(preflight: Preflight, proven: datetime | None = None) -> Gate:
+def gate_of(preflight: Preflight, proven: datetime | None = None, *, launches: bool = True) -> Gate:
     """Evaluate the gate in the zones that hold old nodes, without those of a zonal shift; with MINIMAL nothing comes
     first, so no zone has to have a new node. `proven`: as in the record; new nodes that were launched later are not
-    waited for.
+    waited for. `launches`: nodes are launched ahead. They are not once another writer has scaled the group: the group
+    then replaces each old node itself, and a zone without a new node would be waited for without an end.
     """
     members: Sequence[Member] = [one for one in preflight.members if not in_shifted_zone(preflight.snapshot, one)]
     if proven is not None:
@@ -114,7 +115,7 @@ def gate_of(preflight: Preflight, proven: datetime | None = None) -> Gate:
         ids = [one.instance.id for one in members]
         early = {each for each in ids if each not in known or known[each].launched <= proven - CLOCKS}
         members = waited_for(members, early)
-    return evaluate_gate(members, zones_to_serve(preflight), preflight.target.labels)
+    return evaluate_gate(members, zones_to_serve(preflight) if launches else (), preflight.target.labels)
 
 
 def zones_to_serve(preflight: Preflight) -> frozenset[str]:

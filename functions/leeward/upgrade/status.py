@@ -121,7 +121,8 @@ def status_of(
     was not evaluated; `running`: None where it cannot be known (offline).
     """
     members = preflight.members
-    gate = gate_of(preflight, record.proven if record is not None else None)
+    proven, scaled = (record.proven, record.others_scaled) if record is not None else (None, None)
+    gate = gate_of(preflight, proven, launches=scaled is None)
     phase = _of_execution(record, running) or phase_of(members, gate, record, permission)
     passed = gate.open or (record is not None and record.cordoned)
     ends = running.terminations if running is not None else {}

@@ -137,7 +137,7 @@ def _opened(run: Run, turn: Turn, clock: Clock, upgrades: Upgrades) -> Run:
         return wait_or_fail(run, turn.record, turn.permission.why, clock, upgrades)
     if turn.permission.move is not Move.GO:
         return held(run, turn.permission, len(turn.record.under_way), clock.now())
-    result = gate_of(turn.observation.preflight, turn.record.proven)
+    result = gate_of(turn.observation.preflight, turn.record.proven, launches=turn.record.others_scaled is None)
     if result.open:
         return replace(run, next=Next.READY, why="every new node is Ready, in every zone that has nodes")
     record = resumed(run, turn.record, clock, upgrades)

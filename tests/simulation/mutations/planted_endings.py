@@ -92,6 +92,18 @@ OF_ENDINGS = (
         tests=("tests/state_machines/test_broken_nodes.py",),
     ),
     Planted(
+        name="the gate waits for a zone in which nothing is launched any more",
+        story="asks for a new node in each zone, whoever has scaled the group",
+        edits=(
+            edit(
+                "leeward.upgrade.gate.gate_of",
+                "zones_to_serve(preflight) if launches else ()",
+                "zones_to_serve(preflight)",
+            ),
+        ),
+        tests=("tests/unit/upgrade/test_zonal_shifts.py",),
+    ),
+    Planted(
         name="a broken node that a budget holds takes new pods",
         story="removes the taint of every node whose pods did not leave",
         edits=(edit(f"{TERMINATION}.node_removal._returned", "decisions.is_broken(record) or ", ""),),

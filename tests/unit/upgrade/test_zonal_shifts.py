@@ -39,6 +39,12 @@ def test_the_gate_does_not_wait_for_the_shifted_zone():
     assert (zones_to_serve(there), gate_of(there).open) == ({"b"}, True)
 
 
+def test_once_another_writer_has_scaled_the_group_no_zone_waits_for_a_launch_and_new_nodes_still_prove_the_target():
+    assert gate_of(in_two_zones(("new-b", "b")), launches=False).open
+    nodes = [a_node("old-a", "a"), a_node("new-b", "b", ready=False)]
+    assert not gate_of(an_upgrade(*nodes, new=["new-b"]), launches=False).open
+
+
 def test_a_new_node_of_the_shifted_zone_that_is_not_ready_holds_no_gate():
     nodes = [a_node("old-b", "b"), a_node("new-b", "b"), a_node("new-a", "a", ready=False)]
     assert not gate_of(an_upgrade(*nodes, new=["new-a", "new-b"])).open
