@@ -93,7 +93,7 @@ OF_ENDINGS = (
     ),
     Planted(
         name="the gate waits for a zone in which nothing is launched any more",
-        story="asks for a new node in each zone, whoever has scaled the group",
+        story="asks for a new node in each zone, also once another writer has scaled the group",
         edits=(
             edit(
                 "leeward.upgrade.gate.gate_of",
