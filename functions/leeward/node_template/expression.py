@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 
 LONGEST, DEEPEST, LARGEST = 200, 16, 10**6  # characters, brackets, pods and their factors
-VARIABLES = ("default_enis", "ips_per_eni", "max_pods")
+EXAMPLE: Mapping[str, int] = {"default_enis": 15, "ips_per_eni": 50, "max_pods": 737}  # of a large type
 _TOKEN = re.compile(r"\s*(\d{1,6}|[a-z_]+|&&|\|\||[<>=!]=|[-+*/%()?:<>])", re.ASCII)
 
 
@@ -44,6 +44,11 @@ def evaluate(text: str, values: Mapping[str, int]) -> int | None:
     except (ArithmeticError, KeyError, ValueError):
         return None
     return found if 0 < found < LARGEST else None
+
+
+def is_understood(text: str) -> bool:
+    """Return whether the expression counts pods on a large type: one that takes some off is negative on a tiny type."""
+    return evaluate(text, EXAMPLE) is not None
 
 
 def _tokens(text: str) -> list[str]:

@@ -21,7 +21,7 @@ from leeward.model.launch import USER_DATA_LEFT_OUT
 from leeward.model.node import Taint
 from leeward.model.nodegroup import EFFECTS
 from leeward.model.visible import quoted
-from leeward.node_template.expression import VARIABLES, evaluate
+from leeward.node_template.expression import is_understood
 from leeward.node_template.flags import MOST_UNKNOWN_PODS, is_label, of_flags
 from leeward.node_template.kubelet import Family, KubeletSettings
 from leeward.node_template.provenance import Attribute, Provenance, unknown
@@ -195,7 +195,7 @@ def _of_expression(text: Any) -> KubeletSettings:
     """Read a maxPodsExpression; one that is not understood leaves the number of pods unknown."""
     if text is None:
         return _UNREAD
-    if evaluate(str(text), dict.fromkeys(VARIABLES, 4)) is not None:
+    if is_understood(str(text)):
         return KubeletSettings(expression=str(text), provenance={Attribute.MAX_PODS: Provenance.DECLARED})
     warning = f"user data: maxPodsExpression: found {quoted(str(text))}, which is not understood; it is passed over"
     return KubeletSettings(ceiling=MOST_UNKNOWN_PODS, provenance=unknown([Attribute.MAX_PODS]), warnings=(warning,))
