@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from leeward.errors import ObjectGoneError
+from leeward.model.group import Group
 from leeward.model.termination import TerminationRecord
 from leeward.policy.durations import format_duration
 from leeward.ports import Ports
@@ -39,9 +41,9 @@ def undo(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
         record = written(ledger.record, ports.upgrades)
     record, unrequested = still_allowed(record, ledger.unclaimed, observation.preflight, ports)
     request_terminations(record, unrequested, observation, ports)
-    if record.previous is not None and (denied := point_group(record, observation.group, record.previous, ports)):
+    record, denied = _pointed_back(record, observation.group, ports)
+    if denied:
         return replace(run, next=Next.CREATION_FAILURE, why=denied)
-    record = _rollback_aborted(record, ports.upgrades)
     stay = [one for one in observation.preflight.old if one.instance.id not in record.under_way]
     uncordon((one.node for one in stay if one.node is not None), record, ports.clusters)
     held = held_by_hook(record, ends, observation.policy.drain.timeout, ports.clock.now())
@@ -80,6 +82,18 @@ def _settle_held(record: UpgradeRecord, held: Mapping[str, TerminationRecord], p
     activities = ports.groups.activities(record.group, record.began - capacity_ledger.MARGIN)
     changed = settle_held(record, held, activities, ports.clock.now())
     return written(changed, ports.upgrades) if changed != record else record
+
+
+def _pointed_back(record: UpgradeRecord, group: Group, ports: Ports) -> tuple[UpgradeRecord, str]:
+    """Point the group at the version before. Return the record with its warnings, and the sentence of a denial. Where
+    that version was deleted, the abort ends all the same, so that the nodes return to service.
+    """
+    try:
+        denied = "" if record.previous is None else point_group(record, group, record.previous, ports)
+    except ObjectGoneError as error:
+        changed = with_warning(record, f"{record.group} launches what it did, the version before was deleted: {error}")
+        return (written(changed, ports.upgrades) if changed != record else record), ""
+    return record if denied else _rollback_aborted(record, ports.upgrades), denied
 
 
 def _rollback_aborted(record: UpgradeRecord, upgrades: Upgrades) -> UpgradeRecord:

@@ -25,6 +25,7 @@ from leeward.upgrade.observation import described, existing_groups, fresh_record
 from leeward.upgrade.record import ControlRequest, UpgradeRecord, UpgradeRequest
 from leeward.upgrade.run import REFUSED_UPDATE, Next, Run
 from leeward.upgrade.template_moves import as_launched, launched_instead
+from leeward.upgrade.templates import is_gone
 from leeward.workflow.executions import execution_name
 
 READABLE = "/aws/service/eks/"  # public SSM parameters that the function's role may read (infra/scopes.py)
@@ -190,13 +191,17 @@ def _resumed(
 
 def _retargeted(record: UpgradeRecord, run: Run, request: UpgradeRequest, ports: Ports) -> UpgradeRecord:
     """Return the record of an operator's start: one that names a target points the group at it again, one without rolls
-    to what others have made the group launch since.
+    to what others have made the group launch since, also where the target was deleted before the group launched it.
     """
-    if run.attempt or record.control is not ControlRequest.RUN or not record.pointed:
+    if run.attempt or record.control is not ControlRequest.RUN:
         return record
     if request.names_a_target:
         return replace(record, pointed=False)
-    moved = launched_instead(record, described(record.group, ports.groups), ports.templates)
+    if record.pointed:
+        moved = bool(launched_instead(record, described(record.group, ports.groups), ports.templates))
+    else:
+        own = record.prepared and record.target.nodegroup is None
+        moved = own and is_gone(record.target, ports.templates)
     return as_launched(record) if moved else record
 
 

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from dataclasses import replace
 
-from leeward.errors import InvalidInputError, TerminalError
+from leeward.errors import InvalidInputError, ObjectGoneError, TerminalError
 from leeward.model.group import Group
 from leeward.model.launch import LaunchTemplateRef
 from leeward.model.launch_refusal import is_denial, template_denied
@@ -103,9 +103,23 @@ def _common_image(group: Group, wanted: str, instances: Instances) -> str:
 
 
 def points_at(group: Group, target: Target, templates: Templates) -> bool:
-    """Return whether new instances come from the target already, be it by `$Latest`."""
+    """Return whether new instances come from the target already, be it by `$Latest`. Raises ObjectGoneError for a
+    target that does not exist any more; a group whose own version is gone points elsewhere.
+    """
     wanted = target.template
-    return wanted is None or templates.numbered(template_of(group)) == templates.numbered(wanted)
+    return wanted is None or _existing(template_of(group), templates) == templates.numbered(wanted)
+
+
+def is_gone(target: Target, templates: Templates) -> bool:
+    """Return whether the target is a version, or of a template, that does not exist any more."""
+    return target.template is not None and _existing(target.template, templates) is None
+
+
+def _existing(template: LaunchTemplateRef, templates: Templates) -> LaunchTemplateRef | None:
+    try:
+        return templates.numbered(template)
+    except ObjectGoneError:
+        return None
 
 
 def point_group(record: UpgradeRecord, group: Group, target: Target, ports: Ports) -> str:

@@ -378,8 +378,8 @@ OF_UPGRADE_EDGES = (
         story="uncordons the old nodes and forgets the launch template",
         edits=(
             edit(
-                f"{UPGRADE}.rollback.undo",
-                "point_group(record, observation.group, record.previous, ports)",
+                f"{UPGRADE}.rollback._pointed_back",
+                "point_group(record, group, record.previous, ports)",
                 '""',
             ),
         ),

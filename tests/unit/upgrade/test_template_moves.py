@@ -6,9 +6,11 @@ import pytest
 
 from leeward.model.launch import LaunchSource, LaunchTemplateRef, Override
 from leeward.upgrade.members import Target
+from leeward.upgrade.record import ControlRequest
 from leeward.upgrade.run import Next
 from leeward.upgrade.steps import STEPS
 from leeward.upgrade.template_moves import as_launched, launched_instead
+from leeward.upgrade.templates import points_at
 from tests.fakes.builders import GROUP
 from tests.unit.upgrade.test_waits import RUN, V1, V2, a_rolling_group, draining
 
@@ -75,3 +77,36 @@ def test_nothing_starts_and_it_ends_where_the_group_is_not_pointed_back(step):
     assert "launches lt-web-a version 3 and not lt-web-a version 2" in run.why
     assert "--launch-template-version 2" in run.why
     assert not system.claims.records
+
+
+def launching(version):
+    system = a_rolling_group()
+    system.groups.by_name[GROUP] = replace(system.groups.by_name[GROUP], launch=of(version))
+    return system
+
+
+def test_a_start_without_a_target_takes_what_the_group_launches_where_its_own_version_was_deleted():
+    system = launching("1")
+    gone = replace(V2, version="9")
+    error, ended = "UpgradeFailure: VersionNotFound", system.clock.now()
+    draining(system, prepared=True, target=Target(template=gone), rolling_back=True, error=error, ended=ended)
+    call = {"run": {"group": GROUP}, "execution": "again"}
+    STEPS["take-lease"](replace(RUN, execution="again"), call, system.ports)
+    STEPS["prepare"](replace(RUN, execution="again"), {}, system.ports)
+    record = system.upgrades.records[GROUP]
+    assert record.target.template == V1
+    assert not record.rolling_back
+
+
+def test_an_abort_ends_where_the_version_before_was_deleted():
+    system = launching("2")
+    before = Target(template=replace(V1, version="9"))
+    draining(system, pointed=True, previous=before, control=ControlRequest.ABORT)
+    assert STEPS["undo"](RUN, {}, system.ports).next is not Next.CREATION_FAILURE
+    assert "the version before was deleted" in system.upgrades.records[GROUP].warnings[-1]
+
+
+def test_a_group_whose_own_version_was_deleted_is_pointed_at_the_target():
+    system = a_rolling_group()
+    group = replace(system.groups.by_name[GROUP], launch=of("9"))
+    assert not points_at(group, Target(template=V1), system.ports.templates)
