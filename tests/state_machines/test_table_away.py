@@ -119,3 +119,13 @@ def test_an_execution_hands_over_where_the_record_is_in_another_attempt():
     run = {**Run.from_json(document).to_json(), "next": "drain", "taken": document["taken"]}
     assert step(system, "drain", run)["next"] == "hand-over"
     assert system.kubernetes.done == []
+
+
+def test_a_node_that_ec2_takes_in_half_an_hour_waits_for_the_table():
+    system = a_system(pods=[a_pod()])
+    start_unclaimed(SUBJECT, START + timedelta(minutes=30), system.ports)
+    document = {"instance": I, "attempt": 1, "v": 1, **system.executions.unclaimed[f"{I}-1"]}
+    away(system, ThrottledError("slow down"))
+    with pytest.raises(ThrottledError):
+        step(system, "drain", step(system, "claim", document))
+    assert system.kubernetes.done == []

@@ -220,6 +220,23 @@ def test_the_node_object_stays_until_ec2_says_that_the_instance_ends():
     assert (True, False) not in present
 
 
+def test_an_empty_node_that_settles_is_tainted_again_where_its_taint_was_removed_by_hand():
+    system = a_system(drain=DrainPolicy(settle=timedelta(minutes=30)))
+    claim(system, CauseKind.MANUAL)
+    tainted = [True]
+
+    def remove_once(state, _):
+        node = system.kubernetes.by_name.get(f"node-{I}")
+        if node is not None and state == "Settle":
+            tainted.append(node.tainted)
+            if len(tainted) == 2:
+                system.kubernetes.put_node(replace(node, taints=()))
+
+    Walker(system, before=remove_once).run(I)
+    assert len(tainted) > 2
+    assert all(tainted)
+
+
 def test_a_cause_that_joins_wakes_the_run_and_tightens_its_deadline():
     """A spot warning cannot sleep behind a settle of an hour."""
     system = a_system(pods=[a_pod()], drain=DrainPolicy(settle=timedelta(hours=1)))

@@ -44,6 +44,7 @@ from leeward.termination.replica_surge import put_back
 from leeward.termination.run import Next, Run
 from leeward.workflow.steps import Step
 
+SETTLING_PAUSE = 60  # seconds between two looks at an empty node that stays for a while
 INITIALIZED_WITHIN = timedelta(seconds=60)  # a Node that has registered; the cloud controller takes seconds
 
 
@@ -284,12 +285,14 @@ def _emptied(
 
 
 def _drained(run: Run, situation: InstanceState, why: str, clock: Clock, claims: Claims) -> Run:
-    """Return the settle time left, cut if a hook needs a heartbeat before its end: the pause leads back here."""
+    """Return the settle time left. A pause leads back here: before a hook needs a heartbeat, and each minute, so that a
+    node whose taint was removed by hand is tainted again, and emptied of the pods that came.
+    """
     now = clock.now()
     record = situation.record
     claims.note_attempt(record.instance, record.attempt, times={"drained": now})
     times = {"drained": now, **record.times}
-    pause = deadlines.settle_seconds(replace(record, times=times), situation.policy.drain, now)
+    pause = min(deadlines.settle_seconds(replace(record, times=times), situation.policy.drain, now), SETTLING_PAUSE)
     for due in next_heartbeats(situation, now):
         pause = min(pause, max(ceil((due - now).total_seconds()), 1))
     return replace(run, next=Next.DRAINED, pause=pause, why=why)

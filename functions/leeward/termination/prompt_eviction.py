@@ -5,7 +5,7 @@ from the record alone; it is idempotent as every turn is (docs/designs/storms.md
 
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from leeward.errors import AwsUnavailableError, ClusterUnreachableError, LeewardError, ObjectGoneError, ThrottledError
 from leeward.model.deadlines import ABRUPT, OVERDUE
@@ -25,6 +25,7 @@ from leeward.termination.progress import Progress, leaving
 from leeward.termination.run import Next, Run
 from leeward.termination.storm import evicts_alone, pause_seconds
 
+WARNED_BEFORE = timedelta(minutes=2, seconds=30)  # EC2's two minutes, and the difference between two clocks
 LONGEST_SECONDS = 10.0  # drains of other clusters need the place of one whose API server hangs
 
 
@@ -109,11 +110,13 @@ def read_or_evict(run: Run, ports: Ports) -> TerminationRecord | None:
 
 
 def _evict_unrecorded(run: Run, ports: Ports) -> None:
-    """Make one turn of evictions by what the run says. Raises nothing: the table's own error is the step's.
+    """Make one turn of evictions by what the run says, in the last minutes before EC2 takes the instance: one in a
+    Capacity Block has half an hour, in which load balancers are waited for. Raises nothing: the table's own error is
+    the step's.
 
     Neither forces a deletion nor raises replicas: what was begun so could not be recorded.
     """
-    if not run.taken:
+    if not run.taken or parse_instant(run.taken) - ports.clock.now() > WARNED_BEFORE:
         return
     cause = Cause(
         id="unrecorded", kind=CauseKind.SPOT_INTERRUPTION, at=ports.clock.now(), deadline=parse_instant(run.taken)

@@ -16,7 +16,7 @@ OF_ENDINGS = (
     Planted(
         name="a drain whose table goes away waits for it",
         story="repeats the step until the record can be read",
-        edits=(edit(f"{TERMINATION}.prompt_eviction._evict_unrecorded", "if not run.taken:", "if True:"),),
+        edits=(edit(f"{TERMINATION}.prompt_eviction._evict_unrecorded", "if not run.taken or", "if True or"),),
         tests=("tests/state_machines/test_table_away.py",),
     ),
     Planted(
