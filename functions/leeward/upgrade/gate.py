@@ -119,8 +119,10 @@ def gate_of(preflight: Preflight, proven: datetime | None = None, *, launches: b
 
 
 def zones_to_serve(preflight: Preflight) -> frozenset[str]:
-    """Return zones that need a new node before old ones terminate; nothing is launched in the zone of a zonal shift."""
+    """Return zones that need a new node before old ones terminate. Nothing is launched in the zone of a zonal shift,
+    nor for an old node whose termination is under way: a surplus may drain for an hour.
+    """
     if preflight.strategy is Strategy.MINIMAL:
         return frozenset()
-    zones = frozenset(zone_of(preflight.snapshot, member) for member in preflight.old)
+    zones = frozenset(zone_of(preflight.snapshot, member) for member in preflight.old if not member.tainted)
     return zones - {""} - preflight.snapshot.shifted_zones

@@ -77,6 +77,11 @@ class Member:
         """Name of the node, the instance's id while there is none."""
         return self.node.name if self.node is not None else self.instance.id
 
+    @property
+    def tainted(self) -> bool:
+        """True while a termination of its node is under way, of whatever cause."""
+        return self.node is not None and self.node.tainted
+
 
 class Absence(StrEnum):
     """Reason why an instance of the group is no member of its upgrade."""

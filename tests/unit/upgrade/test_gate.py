@@ -1,11 +1,15 @@
 """Who is old, who is new, and whether all old nodes may be cordoned (U6, V2)."""
 
+from dataclasses import replace
+
 import pytest
 
+from leeward.model import well_known
 from leeward.model.launch import LaunchTemplateRef
-from leeward.upgrade.gate import Lack, evaluate_gate, is_proven, waited_for
+from leeward.model.node import Taint
+from leeward.upgrade.gate import Lack, evaluate_gate, gate_of, is_proven, waited_for
 from leeward.upgrade.members import IMAGE_LABEL, NODEGROUP_LABEL, TEMPLATE_LABEL, VERSION_LABEL, Age, Target, members
-from tests.unit.upgrade.builders import NEW, OLD, a_group, a_node, an_instance, template
+from tests.unit.upgrade.builders import NEW, OLD, a_group, a_node, an_instance, an_upgrade, template
 
 TARGET = Target(template=template(NEW))
 
@@ -76,6 +80,15 @@ def test_the_gate_opens_with_a_ready_new_node_in_every_zone_that_has_old_ones():
     assert gate(*instances, nodes=(a_node("o"), a_node("n"))).open
     closed = gate(*instances, nodes=(a_node("o"), a_node("n")), zones=("a", "b"))
     assert lacks(closed) == [(Lack.NO_NEW_NODE, "b")]
+
+
+def test_a_zone_whose_only_old_node_is_being_terminated_needs_no_new_node():
+    """Nothing is launched for it: the upgrade would end with addresses that no subnet lacks."""
+    taint = Taint(key=well_known.DISRUPTED_TAINT, effect="NoSchedule")
+    surplus = a_node("old-b", "b")
+    nodes = [a_node("old-a", "a"), a_node("new-a", "a")]
+    assert not gate_of(an_upgrade(*nodes, surplus, new=["new-a"])).open
+    assert gate_of(an_upgrade(*nodes, replace(surplus, taints=(taint,)), new=["new-a"])).open
 
 
 def test_every_new_node_has_to_be_there_and_ready():

@@ -35,9 +35,7 @@ def waiting(preflight: Preflight, record: UpgradeRecord) -> tuple[Member, ...]:
     return tuple(
         one
         for one in preflight.old
-        if one.instance.id not in record.under_way
-        and not (one.node is not None and one.node.tainted)
-        and not in_shifted_zone(preflight.snapshot, one)
+        if one.instance.id not in record.under_way and not one.tainted and not in_shifted_zone(preflight.snapshot, one)
     )
 
 
