@@ -92,6 +92,7 @@ class Feature(StrEnum):
     CLOCKS_CHANGE = "clocks change"  # an hour is skipped or repeated, in which windows and freezes lie
     TOKENS_REFUSED = "tokens are refused"  # sessions are revoked, and clocks are minutes off
     CLUSTER_DELETED = "the cluster is deleted"  # of two clusters the second one
+    TWO_VERSIONS = "two versions of Leeward at once"  # during updates of the stack
 
     TWO_CLUSTERS = "two clusters"  # served by one deployment, each with its own API
     ACCOUNTS = "clusters in several accounts"  # two clusters, of which one is in another account and Region
@@ -133,6 +134,7 @@ INDEPENDENT: Mapping[Feature, float] = {
     Feature.CLOCKS_CHANGE: 0.06,
     Feature.TOKENS_REFUSED: 0.06,
     Feature.CLUSTER_DELETED: 0.04,
+    Feature.TWO_VERSIONS: 0.06,
 }
 """Feature -> probability for one seed. Each is drawn from its own random stream: to add one here changes no other
 feature of any seed."""

@@ -77,7 +77,7 @@ class System:
         self.state_changes = parts.state_changes
         self._invocations, self._injector, self._timeline = parts.invocations, parts.injector, parts.timeline
         self._said = said
-        parts.injector.caller = parts.invocations.environment
+        parts.injector.caller = self.environment = parts.invocations.environment
         self._ids = parts.streams.stream("ids")
         self.groups = SimGroups(parts.fleet, parts.injector)
         self.changes = SimGroupChanges(parts.fleet)

@@ -15,18 +15,18 @@ class SimDisruptions:
     def __init__(
         self, wrote: Callable[[DisruptionRecord | None, DisruptionRecord], None] = lambda _before, _after: None
     ) -> None:
-        self._table = VersionedRecords[DisruptionRecord](key="cluster", same="number", wrote=self._count)
-        self.records = self._table.records
+        self.table = VersionedRecords[DisruptionRecord](key="cluster", same="number", wrote=self._count)
+        self.records = self.table.records
         self._wrote = wrote
         self.ended: Counter[str] = Counter()
 
     def read(self, cluster: str) -> DisruptionRecord | None:
         """Return the latest record, open or ended."""
-        return self.records.get(cluster)
+        return self.table.read(cluster)
 
     def write(self, record: DisruptionRecord) -> DisruptionRecord | None:
         """Write the record, only at the version that the caller read, of the same run; None otherwise."""
-        return self._table.write(record)
+        return self.table.write(record)
 
     def _count(self, before: DisruptionRecord | None, after: DisruptionRecord) -> None:
         self._wrote(before, after)

@@ -9,6 +9,7 @@ from leeward.errors import ObjectGoneError, RecordChangedError
 from leeward.model.seen import Seen
 from leeward.model.surge_instance import Settlement, SurgeInstance
 from leeward.model.termination import Cause, LaunchPlan, Outcome, Replacement, Status, Subject, TerminationRecord
+from simulation.aws.wire import Wire
 from simulation.journal import Journal
 from simulation.open_index import OpenIndex
 
@@ -37,20 +38,22 @@ class SimClaims:
         self.index = OpenIndex()
         self._late: dict[str, datetime] = {}  # time at which an expired item is deleted
         self._changed = changed
+        self.wire = Wire()
 
     def read(self, instance: str) -> TerminationRecord | None:
         """Return the instance's current record."""
-        return self.records.get(instance)
+        there = self.records.get(instance)
+        return None if there is None else self.wire.parsed(instance, there)
 
     def read_all(self, instances: Iterable[str]) -> Mapping[str, TerminationRecord]:
         """Return the current records of the instances."""
-        return {name: self.records[name] for name in instances if name in self.records}
+        return {name: self.wire.parsed(name, self.records[name]) for name in instances if name in self.records}
 
     def claim(self, subject: Subject, cause: Cause, now: datetime) -> TerminationRecord:
         """Open, join or reopen the record, or return the one that knows the cause already."""
-        there = self.records.get(subject.instance)
-        if there is not None and there.knows(cause.id):
-            return there
+        there, known = self.records.get(subject.instance), self.read(subject.instance)
+        if known is not None and known.knows(cause.id):
+            return known
         if there is not None:  # one that was taken back joins again
             there = replace(there, earlier_causes=tuple(one for one in there.earlier_causes if one.id != cause.id))
         if there is None:
@@ -67,16 +70,17 @@ class SimClaims:
             fresh = replace(there, causes=(*there.causes, cause), version=there.version + 1)
         else:
             fresh = _opened_again(there, subject, cause, now)
-        return self._put(fresh)
+        return self._parsed(self._put(fresh))
 
     def begin_attempt(self, instance: str, after: int, *, taken: int = 0) -> TerminationRecord:
         """Raise the attempt, only for a caller that still sees `after` on an open record."""
         there = self._present(instance)
         if there.attempt != after or there.status is not Status.OPEN:
-            return there
+            return self._parsed(there)
         times = {name: at for name, at in there.times.items() if name not in CLOCKS_OF_AN_ATTEMPT}
         attempt, names = after + (taken or 1), there.names_taken + taken
-        return self._put(replace(there, attempt=attempt, names_taken=names, times=times, blocked_by=(), failure=""))
+        begun = replace(there, attempt=attempt, names_taken=names, times=times, blocked_by=(), failure="")
+        return self._parsed(self._put(begun))
 
     def note(
         self,
@@ -129,10 +133,10 @@ class SimClaims:
         there = self._present(instance)
         withdrawn = tuple(replace(one, withdrawn=True) for one in there.causes if one.id == cause)
         if there.status is not Status.OPEN or not withdrawn:
-            return there
+            return self._parsed(there)
         causes = tuple(one for one in there.causes if one.id != cause)
         earlier = (*there.earlier_causes, *withdrawn)
-        return self._put(replace(there, causes=causes, earlier_causes=earlier, version=there.version + 1))
+        return self._parsed(self._put(replace(there, causes=causes, earlier_causes=earlier, version=there.version + 1)))
 
     def note_reboot(self, instance: str, boot: str, at: datetime) -> bool:
         """Record a reboot; true for the first call about this boot."""
@@ -217,8 +221,12 @@ class SimClaims:
     def _put(self, record: TerminationRecord) -> TerminationRecord:
         self.records[record.instance] = record
         self.index.put(record.instance, is_open=record.status is Status.OPEN)
+        self.wire.written(record.instance)
         self._changed()
         return record
+
+    def _parsed(self, record: TerminationRecord) -> TerminationRecord:
+        return self.wire.parsed(record.instance, record)
 
     def _present(self, instance: str) -> TerminationRecord:
         if instance not in self.records:

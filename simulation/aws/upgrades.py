@@ -16,22 +16,22 @@ class SimUpgrades:
     """
 
     def __init__(self, wrote: Callable[[UpgradeRecord | None, UpgradeRecord], None] = lambda _, __: None) -> None:
-        self._table = VersionedRecords[UpgradeRecord](key="group", same="began", wrote=wrote)
-        self.records = self._table.records
+        self.table = VersionedRecords[UpgradeRecord](key="group", same="began", wrote=wrote)
+        self.records = self.table.records
         self.plans: dict[str, Mapping[str, Any]] = {}
         self.ordered = Journal[Ordered]()
 
     def read(self, group: str) -> UpgradeRecord | None:
         """Return the latest record, open or ended."""
-        return self.records.get(group)
+        return self.table.read(group)
 
     def read_all(self, groups: Iterable[str]) -> Mapping[str, UpgradeRecord]:
         """Return the records by group."""
-        return {name: self.records[name] for name in groups if name in self.records}
+        return {name: record for name in groups if (record := self.table.read(name)) is not None}
 
     def write(self, record: UpgradeRecord) -> UpgradeRecord | None:
         """Write the record, only at the version that the caller read, of the same upgrade; None otherwise."""
-        return self._table.write(record)
+        return self.table.write(record)
 
     def keep_plan(self, group: str, document: Mapping[str, Any]) -> None:
         """Overwrite the group's plan."""

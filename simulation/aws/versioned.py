@@ -6,6 +6,7 @@ from typing import Generic, TypeVar
 
 from leeward.disruption.record import DisruptionRecord
 from leeward.upgrade.record import UpgradeRecord
+from simulation.aws.wire import Wire
 
 R = TypeVar("R", DisruptionRecord, UpgradeRecord)
 
@@ -19,6 +20,12 @@ class VersionedRecords(Generic[R]):
         self._key, self._same = key, same
         self._wrote: Callable[[R | None, R], None] = wrote
         self.records: dict[str, R] = {}
+        self.wire = Wire()
+
+    def read(self, key: str) -> R | None:
+        """Return the record as the caller parses its item."""
+        there = self.records.get(key)
+        return None if there is None else self.wire.parsed(self._named(key), there)
 
     def write(self, record: R) -> R | None:
         """Write the record, only at the version that the caller read, of the same run; a first one where no open record
@@ -35,5 +42,9 @@ class VersionedRecords(Generic[R]):
             return None
         written = replace(record, version=record.version + 1)
         self.records[key] = written
+        self.wire.written(self._named(key))
         self._wrote(there, written)
         return written
+
+    def _named(self, key: str) -> str:
+        return f"{self._key}#{key}"

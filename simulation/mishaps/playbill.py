@@ -15,6 +15,7 @@ from simulation.mishaps.lost_policies import LostPolicies
 from simulation.mishaps.owners import InstanceRefreshes, LimitsChange, Replicas
 from simulation.mishaps.pods import LateBindings, OldCaches
 from simulation.mishaps.reversals import CanceledMaintenance, LiftedTaints
+from simulation.mishaps.versions import TwoVersions
 
 if TYPE_CHECKING:
     from simulation.site import Site
@@ -45,4 +46,5 @@ MISHAPS: Mapping[Feature, Callable[[World | Site, Random], Mishap]] = {
     Feature.KARPENTER: KarpenterNodes,
     Feature.TOKENS_REFUSED: RefusedTokens,
     Feature.CLUSTER_DELETED: DeletedCluster,
+    Feature.TWO_VERSIONS: TwoVersions,
 }

@@ -20,6 +20,7 @@ REMOVING = "leeward.termination.removals.Removal"
 PARTING = "leeward.termination.node_removal"
 VERDICT = "leeward.termination.decisions"
 NODE = "leeward.model.node"
+ITEMS = "leeward.adapters.aws.record_items"
 
 
 def _no_answer(shop: Workshop) -> None:
@@ -356,5 +357,26 @@ OF_DRAINS = (
         ),
         rules=frozenset({Rule.DEADLINE}),
         scenario=with_features(Feature.NO_FAULTS, hours=1),
+    ),
+    Mutation(
+        name="a field of a newer version fails the parse",
+        story="reads every field that a record has, and knows them all",
+        breaks=edited(
+            edit(
+                f"{ITEMS}._subject_of",
+                "    return Subject(",
+                '    if "future" in raw:\n        raise KeyError("future")\n    return Subject(',
+            ),
+            edit(
+                "leeward.adapters.aws.workflow_records._built",
+                "{name: made(hint, item[name]) for name, hint in hints.items() if item.get(name) is not None}",
+                "{name: made(hints[name], part) for name, part in item.items() if name != 'pk'}",
+            ),
+        ),
+        rules=frozenset({Rule.DEADLINE, Rule.LIVENESS}),
+        scenario=with_features(
+            Feature.NO_FAULTS, Feature.TWO_VERSIONS, hours=1, per_hour=30, upgrades=4, disruption=True
+        ),
+        seed=3,
     ),
 )
