@@ -104,7 +104,9 @@ def _keep_waiting(
 def _settle_endings(
     ending: Mapping[str, Sequence[GroupInstance]], state: ClusterState, ports: Ports, result: ReconcileResult
 ) -> None:
-    """Settle members, by group, that had no open record when the pass began: one may have been opened since."""
+    """Settle members, by group, that had no open record when the pass began: one may have been opened since. Where only
+    a newer version can read the record, during an update, the hooks are heartbeaten until it does.
+    """
     names = [member.id for members in ending.values() for member in members]
     if not names:
         return
@@ -113,9 +115,13 @@ def _settle_endings(
     for group in state.groups.values():
         orphans = [one for one in ending.get(group.name, ()) if one.id not in records.unreadable]
         orphans = [one for one in orphans if not is_open(records.read.get(one.id))]
-        if orphans:
+        newer = [one for one in ending.get(group.name, ()) if one.id in records.newer]
+        if orphans or newer:
             with result.isolate(group.name):
                 _settle_group(state, group, orphans, instances, records.read, ports, result)
+                for hook in our_hooks(TERMINATING, state, group, ports) if newer else ():
+                    for member in newer:
+                        ports.groups.heartbeat(group=group.name, hook=hook.name, instance=member.id)
 
 
 def _settle_group(

@@ -1,10 +1,10 @@
-"""Reading many termination records of which one may be malformed."""
+"""Reading many termination records of which one may be malformed, or of a newer version."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from leeward.errors import LeewardError, UnexpectedError
+from leeward.errors import LeewardError, NewerRecordError, UnexpectedError
 from leeward.isolation import attempt
 from leeward.model.termination import Status, TerminationRecord
 from leeward.ports.clock import Clock
@@ -15,10 +15,13 @@ from leeward.retry import retry
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Records:
-    """Records by instance. `unreadable`: instances whose record cannot be parsed: nothing is done to them."""
+    """Records by instance. `unreadable`: instances whose record cannot be parsed: nothing is done to them. `newer`:
+    those of them whose record a newer version can parse.
+    """
 
     read: Mapping[str, TerminationRecord]
     unreadable: frozenset[str] = field(default=frozenset())
+    newer: frozenset[str] = field(default=frozenset())
 
 
 def open_records(clock: Clock, claims: Claims, result: ReconcileResult) -> Mapping[str, TerminationRecord]:
@@ -34,26 +37,27 @@ def open_records(clock: Clock, claims: Claims, result: ReconcileResult) -> Mappi
 
 
 def read_records(instances: Sequence[str], clock: Clock, claims: Claims, result: ReconcileResult) -> Records:
-    """Read the existing records in one call; one by one if one of them is malformed, which `result` then names. Raises
-    the table's errors: a termination under way must not be taken for one that no execution handles.
+    """Read the existing records in one call; one by one if one of them cannot be parsed, which `result` then names.
+    Raises the table's errors: a termination under way must not be taken for one that no execution handles.
     """
     if not instances:
         return Records(read={})
     together = attempt(lambda: retry(lambda: claims.read_all(instances), clock))
     if not isinstance(together, LeewardError):
         return Records(read=together)
-    if not isinstance(together, UnexpectedError):
+    if not isinstance(together, NewerRecordError | UnexpectedError):
         raise together
     records: dict[str, TerminationRecord] = {}
-    unreadable: set[str] = set()
+    unreadable: dict[str, LeewardError] = {}
     for name in instances:
         record = attempt(partial(claims.read, name))
         if isinstance(record, LeewardError):
-            unreadable.add(name)
+            unreadable[name] = record
             result.note(f"the record of {name}", record)
         elif record is not None:
             records[name] = record
-    return Records(read=records, unreadable=frozenset(unreadable))
+    newer = frozenset(name for name, error in unreadable.items() if isinstance(error, NewerRecordError))
+    return Records(read=records, unreadable=frozenset(unreadable), newer=newer)
 
 
 def is_open(record: TerminationRecord | None) -> bool:

@@ -7,7 +7,14 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from leeward.errors import AwsUnavailableError, ClusterUnreachableError, LeewardError, ObjectGoneError, ThrottledError
+from leeward.errors import (
+    AwsUnavailableError,
+    ClusterUnreachableError,
+    LeewardError,
+    NewerRecordError,
+    ObjectGoneError,
+    ThrottledError,
+)
 from leeward.model.deadlines import ABRUPT, OVERDUE
 from leeward.model.instance import CapacityType
 from leeward.model.node import disruption_taint
@@ -90,13 +97,13 @@ def turn_in_storm(run: Run, record: TerminationRecord, ports: Ports) -> Run | No
 
 
 def read_or_evict(run: Run, ports: Ports) -> TerminationRecord | None:
-    """Return the record. While the table is away, or has not taken the claim yet, evict the pods of an instance that
-    EC2 takes, from the run alone, then raise: the state machine repeats the step. None: another execution has the
-    instance, or it was never claimed and EC2 has taken it.
+    """Return the record. While the table is away, has not taken the claim yet, or holds a record that only a newer
+    version can read, evict the pods of an instance that EC2 takes, from the run alone, then raise: the state machine
+    repeats the step. None: another execution has the instance, or it was never claimed and EC2 has taken it.
     """
     try:
         record = ports.claims.read(run.instance)
-    except (AwsUnavailableError, ThrottledError):
+    except (AwsUnavailableError, NewerRecordError, ThrottledError):
         _evict_unrecorded(run, ports)
         raise
     if record is not None:

@@ -14,6 +14,7 @@ from leeward.errors import (
     AwsUnavailableError,
     InvalidInputError,
     LeewardError,
+    NewerRecordError,
     RecordChangedError,
     TerminalError,
     ThrottledError,
@@ -87,10 +88,12 @@ def claim(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
 
 
 def _record_if_read(run: Run, claims: Claims) -> TerminationRecord | None:
-    """Return the record. While the table is away an instance that EC2 takes has none."""
+    """Return the record. An instance that EC2 takes has none while the table is away, or its record is of a newer
+    version.
+    """
     try:
         return claims.read(run.instance)
-    except (AwsUnavailableError, ThrottledError):
+    except (AwsUnavailableError, NewerRecordError, ThrottledError):
         if not run.taken:
             raise
         return None

@@ -9,6 +9,30 @@ CHANGES = "leeward.adapters.aws.group_changes.AutoScalingGroupChanges"
 
 OF_ADAPTERS = (
     Planted(
+        name="a cause of a kind of a newer version is dropped",
+        story="leaves out whatever is not known, as for fields",
+        edits=(
+            edit(
+                "leeward.adapters.aws.record_items._record_of",
+                "for id, raw in causes if _decides(raw, period)),",
+                "for id, raw in causes if _decides(raw, period) and raw['kind'] in list(CauseKind)),",
+            ),
+        ),
+        tests=("tests/simulation/test_two_versions.py",),
+    ),
+    Planted(
+        name="one record of a newer version ends the pass of the minute reconciler",
+        story="takes what a record says for an error of the table",
+        edits=(
+            edit(
+                "leeward.reconcile.records.read_records",
+                "isinstance(together, NewerRecordError | UnexpectedError)",
+                "isinstance(together, UnexpectedError)",
+            ),
+        ),
+        tests=("tests/unit/reconcile/test_clusters_apart.py", "tests/simulation/test_two_versions.py"),
+    ),
+    Planted(
         name="policies are applied over those of the deployment",
         story="does not ask where the policies in force come from",
         edits=(edit("leeward.cli.policy_apply._check_source", "if named and not in_force.applied:", "if False:"),),

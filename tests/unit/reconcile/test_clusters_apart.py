@@ -11,7 +11,7 @@ from leeward.adapters.clock import SystemClock
 from leeward.adapters.kubernetes.api import ClusterApi
 from leeward.adapters.kubernetes.client import ClusterClient
 from leeward.disruption.controller import decide_once
-from leeward.errors import ClusterUnreachableError
+from leeward.errors import ClusterUnreachableError, NewerRecordError
 from leeward.model.termination import Cause, CauseKind
 from leeward.reconcile import reconciler
 from leeward.reconcile.reconciler import reconcile_once
@@ -122,6 +122,22 @@ def test_the_planner_names_the_cluster_that_hangs_and_reads_the_others(system, h
     decided = decide_once(behind(system, hanging))
     assert [error.split(":")[0] for error in decided.errors] == ["blue"]
     assert time.monotonic() - began < 6
+
+
+def test_one_record_that_only_a_newer_version_can_read_leaves_the_others_reconciled(system):
+    """The minute reconciler runs in both versions while the stack is updated."""
+    read = system.claims.read
+
+    def alone(name):
+        if name == BLUE:
+            raise NewerRecordError("'suspended' is not a valid Status")
+        return read(name)
+
+    system.claims.read = alone
+    system.claims.read_all = lambda names: {name: alone(name) for name in names}
+    found = reconcile_once(system.ports)
+    assert found.restarted == [GREEN]
+    assert any(one.startswith(f"the record of {BLUE}: NewerRecordError") for one in found.errors)
 
 
 @pytest.mark.parametrize("error", UNEXPECTED, ids=lambda error: type(error).__name__)
