@@ -12,8 +12,8 @@ from leeward.disruption.record import DisruptionRecord
 from leeward.model.termination import Cause, CauseKind, Subject, TerminationRecord, execution_name
 from leeward.upgrade.record import UpgradeRecord
 from simulation.asked import Asked, Kind
+from simulation.aws.compute import subnet_of
 from simulation.aws.items import delivered, termination_item
-from simulation.aws.network import subnet_of
 from simulation.aws.wire import R, Wire
 from simulation.scene import subject
 
@@ -34,10 +34,11 @@ class TwoVersions:
     def __init__(self, scene: World | Site, random: Random) -> None:
         self._scene, self._random = scene, random
         system = scene.system
-        if not isinstance(system.claims.wire, TwoWires):
+        wire = system.claims.wire
+        if not isinstance(wire, TwoWires):
             wire = TwoWires(scene, random)
             system.claims.wire = system.upgrades.table.wire = system.disruptions.table.wire = wire
-        self._wire = cast(TwoWires, system.claims.wire)
+        self._wire = wire
 
     def play(self) -> None:
         """Begin an update, unless one is under way."""
