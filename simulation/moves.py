@@ -39,6 +39,10 @@ class Moves:
         ] = {}  # controller -> evictions without a successor
         self._moved: dict[str, tuple[float, bool]] = {}  # uid of a pod that succeeds another -> when, nothing urgent
         self._undone: dict[str, float] = {}  # group -> when an operator last took its upgrade back
+        self._booting: set[str] = set()  # launches whose Node has not joined
+        self._taken_by_others = (
+            0  # launches that ended before they joined, and not for us: their place is launched again
+        )
         self._now = 0.0
         self.evicted = self.again = self.calm = self.calm_again = 0
 
@@ -58,6 +62,7 @@ class Moves:
     def check(self, view: WorldView) -> Iterator[str]:
         """Count the new evictions; yields nothing, because a single move breaks no rule."""
         self._now = view.now
+        self._follow_launches(view)
         ordered = [(request.action, request.group) for request in self._new("ordered", view.ordered)]
         ended = [(ending.action, ending.group) for ending in self._new("endings", view.endings)]
         self._undone |= {group: view.now for action, group in (*ordered, *ended) if action in UNDO}
@@ -75,6 +80,13 @@ class Moves:
                 self._waiting.setdefault(key, deque(maxlen=50)).append((view.now, calm))
         return iter(())
 
+    def _follow_launches(self, view: WorldView) -> None:
+        """Count launches that others took in their boot, while EC2 still knows them: it forgets an ended instance."""
+        self._booting.update(instance for _, instance in self._new("launches", view.launches))
+        for instance in [one for one in self._booting if view.joined(one) or not view.running(one)]:
+            self._booting.discard(instance)
+            self._taken_by_others += not (view.joined(instance) or instance in view.asked_by_us)
+
     def _is_asked(self, node: Obj, instance: str, view: WorldView) -> bool:
         """Return whether something urgent or an operator has asked for the node."""
         group = group_of(view, instance)
@@ -86,7 +98,7 @@ class Moves:
         if self.calm >= ENOUGH and self.calm_again > MOST_AGAIN * self.calm:
             yield f"{self.calm_again} of {self.calm} pods that nothing urgent moved had been moved so within the hour"
         ended = len(self._times.minutes)
-        launches = sum(not _taken_by_others(instance, view) for _, instance in view.launches)
+        launches = len(view.launches) - self._taken_by_others
         if launches > MOST_LAUNCHES * ended + SPARE:
             yield f"{launches} launches for {ended} nodes that were under our taint"
 
@@ -103,8 +115,3 @@ class Moves:
             MINUTES: round(sum(minutes), 1),
             LONGEST: round(max(minutes, default=0.0), 1),
         }
-
-
-def _taken_by_others(instance: str, view: WorldView) -> bool:
-    """Return whether a launch ended before it joined, and not for us: its place is launched again."""
-    return not (view.joined(instance) or view.running(instance) or instance in view.asked_by_us)

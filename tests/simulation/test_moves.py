@@ -81,6 +81,18 @@ def test_launches_without_need_are_found():
     assert Rule.MOVES in {one.rule for one in Checker().at_the_end(world)}
 
 
+def test_a_launch_that_others_end_in_its_boot_is_no_launch_without_need_though_ec2_has_forgotten_it():
+    world, checker = World(), Checker()
+    names = [f"i-new{number}" for number in range(SPARE + 1)]
+    world.launches = [(f"{name}/1", name) for name in names]
+    world.unjoined.update(names)
+    checker.after_event(world)
+    world.ended.update(names)
+    checker.after_event(world)
+    world.unjoined.clear()
+    assert Rule.MOVES not in {one.rule for one in checker.at_the_end(world)}
+
+
 def test_minutes_count_from_the_taint_to_its_end():
     world, checker = World(), Checker()
     checker.after_event(world)
