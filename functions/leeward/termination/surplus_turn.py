@@ -4,28 +4,32 @@ Nothing urgent takes such a node, whatever gave the launch up: an upgrade, a dis
 termination that passed it on. So it drains within the limits that hold for old nodes, and serves until its turn comes
 (docs/designs/capacity-ledger.md). The records of its group decide: those whose drain has begun come first, then those
 claimed before. A claim is written seconds before its own first look here, and reads are consistent, so of two that
-look at once exactly one begins. An upgrade counts each such record from its claim on (`upgrade/waves`)."""
+look at once exactly one begins. An upgrade counts each such record from its claim on (`upgrade/waves`). The nodes of an
+open disruption run come first: a run gives way to drains that have begun, and waits for none, so neither waits for
+the other."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from math import ceil
 
 from leeward.budgets.disruption_budgets import allowance_among, upgrade_budgets
+from leeward.disruption.record import DisruptionRecord
+from leeward.disruption.record import cause_id as run_cause
 from leeward.errors import ClusterUnreachableError, ThrottledError
-from leeward.model.group import Group
-from leeward.model.lifecycle import ENDING, role_of
-from leeward.model.termination import VOLUNTARY, CauseKind, TerminationRecord
+from leeward.model.group import Group, GroupInstance
+from leeward.model.lifecycle import ENDING, STAYING, role_of
+from leeward.model.surge_instance import SurgeOwner
+from leeward.model.termination import VOLUNTARY, CauseKind, Status, TerminationRecord
 from leeward.policy.document import NodePolicy, Reason
 from leeward.policy.selection import policy_for
 from leeward.ports import Ports
-from leeward.ports.records import Upgrades
-from leeward.termination.capacity_ledger import is_under_way, only_surplus
+from leeward.termination.capacity_ledger import is_under_way, only_surplus, to_offset
 from leeward.termination.drain_plan import DrainPlan
 from leeward.termination.eviction import plan_now
 from leeward.termination.instance_state import InstanceState, find_node
 from leeward.termination.run import Next, Run
-from leeward.upgrade.record import cause_id
+from leeward.upgrade.record import UpgradeRecord, cause_id
 from leeward.upgrade.surge.sizes import parallelism
 
 SHORTEST_PAUSE, LONGEST_PAUSE = 10, 300  # seconds between two looks
@@ -51,13 +55,12 @@ def before_drain(run: Run, situation: InstanceState, ports: Ports) -> Run | None
         if node is None or node.tainted:
             return None
         plan = plan_now(node, situation, now, kubernetes, ports)
+        if blocked := _blocked(plan):
+            why = f"another node offsets the launch, here pods are blocked: {blocked}"[:500]
+            return replace(run, next=Next.FAILED, why=why)
+        return None if plan.drained else _wait(replace(run, node=node.name), situation, now, ports)
     except (ClusterUnreachableError, ThrottledError) as error:
         return replace(run, next=Next.WAIT, pause=SHORTEST_PAUSE, why=f"waiting for an answer: {error}"[:500])
-    if blocked := _blocked(plan):
-        return replace(
-            run, next=Next.FAILED, why=f"another node offsets the launch, here pods are blocked: {blocked}"[:500]
-        )
-    return None if plan.drained else _wait(replace(run, node=node.name), situation, now, ports)
 
 
 def _wait(run: Run, situation: InstanceState, now: datetime, ports: Ports) -> Run | None:
@@ -80,23 +83,21 @@ def _wait(run: Run, situation: InstanceState, now: datetime, ports: Ports) -> Ru
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Queue:
     """Terminations that a surplus looks at. `groups`: its own, and the policy's others where a budget counts them;
-    `records`: of their members; `front`: those that count before it, also old nodes that an upgrade is about to claim.
+    `size`: of its own, as the owner wants it; `front`: those that count before it, also nodes that an upgrade or a run
+    is about to claim.
     """
 
     record: TerminationRecord
     policy: NodePolicy
     groups: Mapping[str, Group]
-    records: Collection[TerminationRecord]
+    size: int
     front: Sequence[TerminationRecord]
     now: datetime
 
     @property
     def most(self) -> int:
         """Number of the group's nodes that may drain at once. A share is of the size without the surplus."""
-        name = self.record.subject.group or ""
-        surplus = [one for one in self.records if one.subject.group == name and is_under_way(one) and only_surplus(one)]
-        size = self.groups[name].desired if name in self.groups else 0
-        return parallelism(self.policy.update, max(size - len(surplus), 1))
+        return parallelism(self.policy.update, max(self.size, 1))
 
     def beyond_limits(self) -> list[TerminationRecord]:
         """Return the terminations beside which the limits allow no further one; none where they do."""
@@ -130,17 +131,36 @@ def _queue(situation: InstanceState, now: datetime, ports: Ports) -> _Queue:
     record, policy = situation.record, situation.policy
     groups = _groups(record, policy, ports)
     records = ports.claims.read_all(member.id for group in groups.values() for member in group.instances)
-    claims = [claim for group in groups.values() for claim in _requested(group, record, records, ports.upgrades)]
-    requested = {one.instance for one in claims}
-    front = [one for one in records.values() if one.instance not in requested and comes_before(one, record)]
-    return _Queue(
-        record=record,
-        policy=policy,
-        groups=groups,
-        records=tuple(records.values()),
-        front=(*front, *claims),
-        now=now,
-    )
+    upgrades = {name: ports.upgrades.read(name) for name in groups}
+    run = ports.disruptions.read(record.subject.cluster)
+    run = run if run is not None and run.open else None
+    coming = _of_run(run, records, ports) if run is not None else set[str]()
+    for upgrade in upgrades.values():
+        coming |= _requested(upgrade, records)
+    members = [(group, one) for group in groups.values() for one in group.instances]
+    claims = [_as_claimed(group, one, record) for group, one in members if one.id in coming - {record.instance}]
+    front = [one for one in records.values() if one.instance not in coming and comes_before(one, record)]
+    name = record.subject.group or ""
+    size = _wanted_size(groups[name], upgrades[name], run, records) if name in groups else 0
+    return _Queue(record=record, policy=policy, groups=groups, size=size, front=(*front, *claims), now=now)
+
+
+def _wanted_size(
+    group: Group,
+    upgrade: UpgradeRecord | None,
+    run: DisruptionRecord | None,
+    records: Mapping[str, TerminationRecord],
+) -> int:
+    """Return the group's size as its owner wants it: without launches of ours that no decrement has offset yet, whether
+    their offset is requested or not. A drained node counts until its group parts with it.
+    """
+    if upgrade is not None and upgrade.ended is None:
+        return upgrade.desired
+    staying = (records[one.id] for one in group.instances if one.id in records and role_of(one.lifecycle) in STAYING)
+    entries = (entry for one in staying if one.status is Status.OPEN for entry in to_offset(one))
+    surplus = {entry.instance for entry in entries if entry.owner is not SurgeOwner.DISRUPTION}  # those name old nodes
+    ahead = run.launched if run is not None else {}
+    return group.desired - len(surplus | {new for new, node in ahead.items() if node.group == group.name})
 
 
 def comes_before(other: TerminationRecord, record: TerminationRecord) -> bool:
@@ -155,19 +175,29 @@ def comes_before(other: TerminationRecord, record: TerminationRecord) -> bool:
     return only_surplus(other) and others < mine
 
 
-def _requested(
-    group: Group, record: TerminationRecord, records: Mapping[str, TerminationRecord], upgrades: Upgrades
-) -> list[TerminationRecord]:
-    """Return records, as they will be, of old nodes that the group's upgrade has recorded and not claimed yet."""
-    upgrade = upgrades.read(group.name)
+def _requested(upgrade: UpgradeRecord | None, records: Mapping[str, TerminationRecord]) -> set[str]:
+    """Return the old nodes that the group's upgrade has recorded and not claimed yet."""
     if upgrade is None or upgrade.ended is not None:
-        return []
-    return [
-        replace(record, times={}, subject=replace(record.subject, instance=one.id, group=group.name, zone=one.zone))
-        for one in group.instances
-        if one.id in upgrade.under_way
-        and (one.id not in records or not records[one.id].knows(cause_id(upgrade, one.id)))
-    ]
+        return set()
+    return {old for old in upgrade.under_way if old not in records or not records[old].knows(cause_id(upgrade, old))}
+
+
+def _of_run(run: DisruptionRecord, records: Mapping[str, TerminationRecord], ports: Ports) -> set[str]:
+    """Return the nodes of an open run that no termination request of it tells of: those to be terminated, from the
+    run's claim on, and those that stay, until their taint is removed.
+    """
+    going = {one for one in run.under_way if one not in records or not records[one].knows(run_cause(run, one))}
+    if not run.staying:
+        return going
+    kubernetes = ports.clusters.kubernetes(run.cluster)
+    nodes = (kubernetes.node(name) for name in run.staying)
+    return going | {node.instance_id for node in nodes if node is not None and node.tainted}
+
+
+def _as_claimed(group: Group, member: GroupInstance, record: TerminationRecord) -> TerminationRecord:
+    """Return the record of a termination as it will be."""
+    subject = replace(record.subject, instance=member.id, group=group.name, zone=member.zone)
+    return replace(record, times={}, subject=subject)
 
 
 def _groups(record: TerminationRecord, policy: NodePolicy, ports: Ports) -> dict[str, Group]:

@@ -13,6 +13,12 @@ OF_UPGRADE_EDGES = (
         tests=("tests/simulation/test_surplus_turns.py",),
     ),
     Planted(
+        name="a surplus drains beside nodes that a run has claimed",
+        story="counts records of terminations alone",
+        edits=(edit("leeward.termination.surplus_turn._queue", "run.open", "False"),),
+        tests=("tests/unit/termination/test_surplus_turn.py",),
+    ),
+    Planted(
         name="an upgrade drains beside a surplus that waits for its turn",
         story="counts a node from its taint on",
         edits=(edit(f"{UPGRADE}.waves.drain_selection.busy_nodes", "name in snapshot.terminating or ", ""),),

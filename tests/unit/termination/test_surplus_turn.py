@@ -5,6 +5,10 @@ from datetime import timedelta
 
 import pytest
 
+from leeward.disruption.command import Command, Decision, MethodName
+from leeward.disruption.record import DisruptionRecord
+from leeward.errors import ThrottledError
+from leeward.model.node import disruption_taint
 from leeward.model.termination import Cause, CauseKind, Status
 from leeward.policy.document import Budget, DisruptionPolicy, UpdatePolicy
 from leeward.termination.capacity_ledger import surplus
@@ -59,6 +63,14 @@ def an_upgrade(group, old):
     """An upgrade that has recorded the old node and not requested its termination."""
     given = {"target": Target(), "strategy": Strategy.DEFAULT, "desired": 3, "maximum": 4, "began": START}
     return UpgradeRecord(group=group, cluster="blue", under_way={old: "t.1"}, **given)
+
+
+def a_run(system, *, stays, **more):
+    """A run that has claimed node-i-1, to be terminated or, its command dropped, to stay."""
+    command = Command(decision=Decision.DELETE, nodes=("node-i-1",), reason="empty")
+    given = {"cluster": "blue", "number": 1, "method": MethodName.EMPTINESS, "began": START, "groups": (GROUP,)}
+    given |= {"commands": (command,), "nodes": {"node-i-1": "i-1"}, "members": {"node-i-1": GROUP}}
+    return system.disruptions.write(DisruptionRecord(**given, dropped={"0": "why"} if stays else {}, **more))
 
 
 def step(system, name):
@@ -150,6 +162,39 @@ def test_an_old_node_that_its_upgrade_has_recorded_counts_before_it_is_claimed(s
     assert step(system, "i-2") is Next.WAIT
     system.upgrades.write(replace(upgrade, ended=START))
     assert step(system, "i-2") is None
+
+
+def test_a_node_of_an_open_run_counts_before_its_termination_is_requested(system):
+    claimed(system, "i-2")
+    run = a_run(system, stays=False)
+    assert step(system, "i-2") is Next.WAIT
+    system.disruptions.write(replace(run, ends={"i-1": "gone"}))
+    assert step(system, "i-2") is None
+
+
+def test_a_node_that_stays_counts_until_its_run_has_removed_the_taint(system):
+    claimed(system, "i-2")
+    a_run(system, stays=True)
+    assert step(system, "i-2") is None
+    system.kubernetes.taint(system.kubernetes.node("node-i-1"), disruption_taint(system.ports.deployment))
+    assert step(system, "i-2") is Next.WAIT
+    system.kubernetes.fail("node", ThrottledError("get nodes"))
+    assert step(system, "i-2") is Next.WAIT
+
+
+def test_a_share_leaves_out_surplus_that_was_not_requested_yet():
+    system = a_system(most=None, share=40)  # 40 % of the owner's two nodes are one, of three with the launch are two
+    claimed(system, "i-1", "i-2")
+    system.upgrades.write(replace(an_upgrade(GROUP, "i-9"), desired=2))
+    assert [step(system, name) for name in ("i-1", "i-2")] == [None, Next.WAIT]
+
+
+def test_a_share_leaves_out_drained_surplus_while_its_group_has_it():
+    system = a_system(most=None, share=60)  # of one node
+    claimed(system, "i-1", "i-2", "i-3")
+    system.claims.note("i-1", times={"drained": START})
+    begin(system, "i-2")
+    assert step(system, "i-3") is Next.WAIT
 
 
 def test_so_does_an_old_node_of_the_policys_other_group():
