@@ -123,7 +123,7 @@ class ClusterAutoscaler:
     def _template(self, group: SimGroup) -> Obj:
         """Return a node as the group would launch it, in any of its zones."""
         zone = self._random.choice(list(group.plan.zones))
-        spec = NodeSpec(name="template", zone=zone, instance_type=group.plan.instance_type)
+        spec = NodeSpec(name="template", zone=zone, instance_type=group.plan.instance_type, **group.registers)
         return node_object(spec, now="2026-01-01T00:00:00Z")
 
     def _shrink(self, now: float) -> None:

@@ -45,6 +45,7 @@ class Hosts:
             instance_id=member.id,
             instance_type=member.type,
             labels=scene.labels(member),
+            **scene.fleet.groups[member.group].registers,
         )
         if scene.cluster.store.find("nodes", member.node) is None:
             scene.register(spec)

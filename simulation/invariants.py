@@ -18,6 +18,7 @@ from simulation.disruption_rules import Spent
 from simulation.drain_times import OUTLIVES, DrainTimes
 from simulation.facts import News
 from simulation.foreign_taints import ForeignTaints
+from simulation.fruitless_launches import Fruitless
 from simulation.hook_rules import HookRules
 from simulation.hook_view import HookCall
 from simulation.image_rules import ImageRules
@@ -83,6 +84,7 @@ class Checker:
         self._foreign_taints, self._images, self._managed = ForeignTaints(), ImageRules(), ManagedRules()
         self._zones, self._prescales, self._serving = ZoneRules(), Prescales(), Serving()
         self._deleted, self._closed = DeletedClusters(self._times.asked), Closed()
+        self._fruitless = Fruitless()
         self._always = self._rules()
 
     def after_event(self, view: WorldView) -> list[Violation]:
@@ -98,6 +100,7 @@ class Checker:
             view.cluster.observe(self._spent.watch)
             view.cluster.observe(self._foreign_taints.watch)
             view.cluster.observe(self._images.watch)
+            view.cluster.observe(self._fruitless.watch)
         self._times.read(view)
         self._members.watch(view)
         self._progress.watch(view)
@@ -189,6 +192,7 @@ class Checker:
             (Rule.SHIFT_BALANCE, self._zones.balances),
             (Rule.SHIFT_REMOVAL, self._zones.removals),
             (Rule.SHIFT_CAPACITY, self._prescales.check),
+            (Rule.FRUITLESS, self._fruitless.check),
         )
 
     def _evictions(self, view: WorldView) -> Iterator[str]:

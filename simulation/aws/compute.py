@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Protocol
+from typing import Any, Protocol
 
 from leeward.model import well_known
 from leeward.model.group import LAUNCHING, TERMINATING, Group, GroupInstance, HookResult, LifecycleHook
@@ -145,6 +145,8 @@ class SimGroup:
     version: str = "1"
     minimum: int = 0
     renames: str = ""  # name that the boot script of its instances gives them
+    registers: Mapping[str, Any] = field(default_factory=dict)  # fields of its Nodes that no template names
+    user_data: str = ""  # of every version of its template, in base64
     hooks: dict[str, tuple[LifecycleHook, HookResult]] = field(default_factory=dict)
     members: dict[str, SimInstance] = field(default_factory=dict)
     boots: tuple[float, float] = (15, 40)  # seconds from the launch until it runs, the least and the most

@@ -83,6 +83,7 @@ class SimLaunchSources:
             instance_type=known.plan.instance_type,
             spot=known.plan.spot,
             look=WANTED,
+            user_data=known.user_data,
             alias=written if (written := known.template.written(version)).startswith(ALIAS) else "",
         )
 

@@ -84,6 +84,18 @@ OF_DRIFT = (
         tests=("tests/unit/disruption/test_remembered.py",),
     ),
     Planted(
+        name="a run forgets the commands that the runs before it have dropped",
+        story="writes what it has dropped into its own record",
+        edits=(
+            edit(
+                "leeward.disruption.record.DisruptionRecord.remember_failed",
+                "if inputs and self.new_of(number):",
+                "if False:",
+            ),
+        ),
+        tests=("tests/simulation/test_misread_groups.py",),
+    ),
+    Planted(
         name="a budget that was spent is remembered as a node that did not serve",
         story="remembers every command that was dropped",
         edits=(
