@@ -34,7 +34,7 @@ from leeward.upgrade.waits import (
     resumed,
     track_wait,
 )
-from leeward.upgrade.waves.drain_selection import to_try, waiting
+from leeward.upgrade.waves.drain_selection import busy_nodes, to_try, waiting
 
 BUSY_PAUSES = (3, 10)  # seconds between two observations while nodes drain, minimum and maximum
 ONE_DRAIN = 30  # seconds of an unblocked drain: the usual grace of pods
@@ -58,7 +58,7 @@ def _follow(run: Run, turn: Turn, ports: Ports) -> Run:
     if turn.permission.hold is Hold.TEMPLATE:
         return wait_or_fail(run, record, turn.permission.why, ports.clock, ports.upgrades)
     if _canary_is_held(turn):
-        return _none_started(run, turn, progress, ports.clock, ports.upgrades)
+        return _none_started(run, turn, progress, ports)
     if turn.permission.move is not Move.GO:
         stalled = _stalled(run, turn, progress, ports) if _canary_terminates(turn) else None
         return stalled or held(run, turn.permission, len(record.under_way), ports.clock.now())
@@ -66,7 +66,7 @@ def _follow(run: Run, turn: Turn, ports: Ports) -> Run:
     if turn.requests or leaving_nodes(preflight, record, turn.held):
         pause = SHORTEST if turn.requests else busy_pause(preflight.parallel)
         return _stalled(run, turn, progress, ports) or again(run, Next.WAIT, pause, progress)
-    return _none_started(run, turn, progress, ports.clock, ports.upgrades)
+    return _none_started(run, turn, progress, ports)
 
 
 def _stalled(run: Run, turn: Turn, progress: str, ports: Ports) -> Run | None:
@@ -116,7 +116,7 @@ def _drains_done(run: Run, turn: Turn, clock: Clock) -> Run:
     return again(run, Next.WAIT, BOOT_PAUSE, "; ".join(one.message for one in late.missing))
 
 
-def _none_started(run: Run, turn: Turn, progress: str, clock: Clock, upgrades: Upgrades) -> Run:
+def _none_started(run: Run, turn: Turn, progress: str, ports: Ports) -> Run:
     """Wait or fail when no node is terminating and none could start: report why, and limit the wait."""
     record, preflight = turn.record, turn.observation.preflight
     shifted = why_zones_wait(preflight.snapshot, preflight.group)
@@ -128,13 +128,13 @@ def _none_started(run: Run, turn: Turn, progress: str, clock: Clock, upgrades: U
         blocked = "; ".join(causes or [f"{old}: {why}" for old, why in reasons.items()])
         return replace(run, next=Next.EVICTION_FAILURE, why=f"pods did not leave: {progress}: {blocked}")
     if preflight.limits.together <= 0:
-        return _no_budget(run, turn, progress, clock, upgrades)
-    return _new_nodes_missing(run, turn, progress, clock, upgrades)
+        return _no_budget(run, turn, progress, ports.clock, ports.upgrades)
+    return _new_nodes_missing(run, turn, progress, ports)
 
 
-def _new_nodes_missing(run: Run, turn: Turn, progress: str, clock: Clock, upgrades: Upgrades) -> Run:
+def _new_nodes_missing(run: Run, turn: Turn, progress: str, ports: Ports) -> Run:
     """Wait for new nodes: without a limit where those that come ahead are in a zone with a zonal shift."""
-    record, preflight = turn.record, turn.observation.preflight
+    record, preflight, clock, upgrades = turn.record, turn.observation.preflight, ports.clock, ports.upgrades
     shifted = why_zones_wait(preflight.snapshot, preflight.group)
     record = resumed(run, record, clock, upgrades)
     failures = creation_failures(
@@ -142,6 +142,8 @@ def _new_nodes_missing(run: Run, turn: Turn, progress: str, clock: Clock, upgrad
     )
     if failures:
         return replace(run, next=Next.CREATION_FAILURE, why="; ".join(f"{one.message}: {one.fix}" for one in failures))
+    if busy := _unavailable(turn):
+        return _places_taken(run, replace(turn, record=record), busy, progress, ports)
     nodes = [one.instance.id for one in waiting(preflight, record)]
     record, stalled = track_wait(record, "waiting for new nodes", nodes, STALLED, clock, upgrades)
     if stalled and shifted:
@@ -150,6 +152,28 @@ def _new_nodes_missing(run: Run, turn: Turn, progress: str, clock: Clock, upgrad
         why = f"{progress}: no Ready new node has come for them: look at the group's scaling activities and its budgets"
         return replace(run, next=Next.CREATION_FAILURE, why=why)
     return again(run, Next.WAIT, BOOT_PAUSE, f"{progress}; waiting for new nodes")
+
+
+def _unavailable(turn: Turn) -> list[str]:
+    """Return instances that take every place of maxUnavailable and the budgets, empty while one is free: those of the
+    group that are terminated for other causes, new ones too.
+    """
+    preflight = turn.observation.preflight
+    instances = {node.name: node.instance_id for node in preflight.snapshot.nodes}
+    busy = [instances.get(one.name) or one.name for one in busy_nodes(preflight, turn.record)]
+    return busy if len(busy) >= preflight.limits.together else []
+
+
+def _places_taken(run: Run, turn: Turn, busy: list[str], progress: str, ports: Ports) -> Run:
+    """Wait for these nodes as long as pods leave them, else fail with what blocks them: no old node may start."""
+    limit = longest_wait(turn.observation.policy.drain)
+    left = pods_left(busy, turn.observation.preflight)
+    _, stalled = track_wait(turn.record, "waiting for places", busy, limit, ports.clock, ports.upgrades, pods=left)
+    taken = f"{progress}; as many nodes as may be unavailable are: {', '.join(sorted(busy)[:MOST_NAMED])}"
+    if not stalled:
+        return again(run, Next.WAIT, BOOT_PAUSE, taken)
+    blocked = describe_blocked(busy, turn.record, turn.observation, ports.claims)
+    return replace(run, next=Next.EVICTION_FAILURE, why=f"{taken}, for {format_duration(limit)}: {blocked}")
 
 
 def _no_budget(run: Run, turn: Turn, progress: str, clock: Clock, upgrades: Upgrades) -> Run:

@@ -162,7 +162,7 @@ def _terminated_by(instance: str, termination: TerminationRecord | None, record:
     """Return a phrase that says for what the instance is terminated."""
     if instance in record.under_way:
         return "terminated by this upgrade"
-    if termination is None or termination.status is Status.CLOSED:
+    if termination is None or (termination.status is Status.CLOSED and not termination.failure):
         return "tainted by another controller or a person"
     return f"terminated for {', '.join(dict.fromkeys(cause.kind.value for cause in termination.causes))}"
 

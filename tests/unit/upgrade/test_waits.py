@@ -12,10 +12,10 @@ from leeward.model.pod import Owner, Pod, PodDisruptionBudget
 from leeward.model.termination import Cause, CauseKind
 from leeward.policy.document import Budget, Canary, DisruptionPolicy, DrainPolicy, Reason, Selector, UpdatePolicy
 from leeward.upgrade.members import Target
-from leeward.upgrade.record import ControlRequest
+from leeward.upgrade.record import ControlRequest, SurgeNode
 from leeward.upgrade.run import Next, Run
 from leeward.upgrade.steps import STEPS
-from tests.fakes.builders import GROUP, a_group, a_node, a_policy, a_subject, an_instance, policies
+from tests.fakes.builders import GROUP, ZONE, a_group, a_node, a_policy, a_subject, an_instance, policies
 from tests.fakes.system import FakeSystem
 from tests.unit.upgrade.builders import begun
 
@@ -95,6 +95,20 @@ def test_a_node_that_another_controller_cannot_terminate_ends_the_upgrade_and_is
         assert word in run.why, run.why
     STEPS["note-failure"](run, {}, system.ports)
     assert system.upgrades.records[GROUP].error.startswith("PodEvictionFailure: nodes have not left in 40m")
+
+
+def test_a_new_node_that_cannot_leave_and_takes_the_only_place_is_named():
+    """It is broken and its termination is repeated; maxUnavailable 1 lets no old node start beside it."""
+    system = a_rolling_group()
+    draining(system, ahead={NEW: SurgeNode(zone=ZONE)}, launched=1, desired=1)
+    system.kubernetes.put_pod(a_pod("web-2", f"node-{NEW}"))
+    taint(system, NEW)
+    terminated_for(system, CauseKind.UNHEALTHY, NEW, blocked_by=("shop/web-2: pdb shop/web allows no disruption",))
+    assert f"unavailable are: {NEW}" in after(system, minutes=1).why
+    run = after(system)
+    assert run.next is Next.EVICTION_FAILURE
+    for word in (f"node-{NEW} does not leave", "terminated for unhealthy", "pdb shop/web"):
+        assert word in run.why, run.why
 
 
 def test_a_node_that_a_person_has_tainted_is_named_with_the_object_that_blocks_it():
