@@ -96,7 +96,11 @@ class Liveness:
             yield f"{ending.name} ended with {ending.status} {ending.state} without a fault: {ending.cause[:300]}"
 
     def _is_calm(self, ending: Ending, view: WorldView) -> bool:
-        """Return whether no fault can have hit the execution."""
+        """Return whether no fault can have hit the execution. One that names no cluster looks for its group in every
+        account.
+        """
+        if "cluster" not in ending.asked and view.refused_anywhere(ending.began):
+            return False
         return view.faultless or (self._quiet is not None and ending.began > self._quiet + RECOVERS)
 
 

@@ -113,6 +113,10 @@ class Site(Shown):
         refusals, now = self._world.accounts.account_of(self.cluster_name).refusals, self.timeline.now()
         return sum(max(min(end, now) - max(begin, at), 0.0) for begin, end in refusals)
 
+    def refused_anywhere(self, since: float) -> bool:
+        """Return whether any account has refused its role since then: its own, or one where it is looked for."""
+        return any(end >= since for account in self._world.accounts.of for _, end in account.refusals)
+
     @property
     def over(self) -> bool:
         """True once arrivals and faults have stopped."""

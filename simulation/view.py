@@ -209,6 +209,10 @@ class WorldView(AwsView, HookView, Protocol):
         """Launch plans that we wrote for replacements, each as (instance, plan)."""
         ...
 
+    def refused_anywhere(self, since: float) -> bool:
+        """Return whether any account of the deployment has refused its role since then."""
+        ...
+
     def troubled(self, within: float) -> bool:
         """Return whether the Kubernetes API has been away, hung or slow in the last `within` seconds."""
         ...

@@ -95,6 +95,14 @@ def test_a_failure_without_a_fault_is_found(machine):
     assert liveness(ended(World(faultless=False), state, "an error", machine=machine)) == []
 
 
+def test_an_account_that_refuses_its_role_excuses_an_upgrade_that_names_no_cluster():
+    def failed(asked, until):
+        world = World(refusals=[(0.0, World().now + until)])
+        return len(liveness(ended(world, "LeaseNotAcquired", "sts:AssumeRole", asked=asked)))
+
+    assert [failed(None, 1), failed(None, -1), failed({"cluster": "blue"}, 1)] == [0, 1, 1]
+
+
 def test_an_upgrade_whose_image_has_moved_again_may_fail():
     wanted = "ami-00000000000000001"
 

@@ -170,6 +170,9 @@ class World:
     def event_came(self, group, hook, instance):
         return self.events_came.get(instance, inf)
 
+    def refused_anywhere(self, since):
+        return any(end >= since for _, end in self.refusals)
+
     def refused_since(self, at):
         return max((min(end, self.now) - max(begin, at) for begin, end in self.refusals), default=0)
 
