@@ -29,6 +29,7 @@ class CreationCause(StrEnum):
     INSTANCE_QUOTA = "InstanceQuota"
     NO_ADDRESSES = "NoAddresses"
     LAUNCH_REFUSED = "LaunchRefused"
+    NOT_REQUESTED = "NotRequested"
     INSTANCE_ENDED = "InstanceEnded"
     NOT_JOINED = "NotJoined"
     LABELS_MISSING = "LabelsMissing"
@@ -78,6 +79,16 @@ def launch_failure(zone: str, code: str, reason: str) -> NodeCreationFailure:
     cause = _LAUNCH_CODES.get(code, CreationCause.LAUNCH_REFUSED)
     message = f"{zone}: no new node could be launched: {code}: {reason}"
     return NodeCreationFailure(cause=cause, object=zone, message=message, fix=_LAUNCH_FIXES[cause])
+
+
+def not_requested(record: UpgradeRecord, zone: str) -> NodeCreationFailure:
+    """Return the failure of a zone for which no launch was requested, so that nothing has refused it."""
+    why = f"{record.launched} were launched, {len(record.ahead)} of them wait for an old node to leave"
+    if (record.others_scaled or record.others_seen) is not None:
+        why = "others have changed the size of the group, which ends launches ahead"
+    message = f"{zone}: no new node was requested: {why}"
+    fix = "start the upgrade again: it counts the group anew"
+    return NodeCreationFailure(cause=CreationCause.NOT_REQUESTED, object=zone, message=message, fix=fix)
 
 
 def never_joined(instance: str, zone: str, waited: timedelta, state: str) -> NodeCreationFailure:
@@ -174,11 +185,11 @@ def creation_failures(
 def _nothing_launched(record: UpgradeRecord, zone: str, ready: Collection[str] = ()) -> NodeCreationFailure:
     if ended := ended_in(record, zone):
         return launches_ended(zone, ended)
-    reason = "; ".join(why for why in record.short.values() if why.startswith(zone)) or record.refusal
+    short = "; ".join(why for why in record.short.values() if why.startswith(zone))
+    reason = short or record.refusal
     if not reason:
-        reason = "no subnet of the group there has free addresses for a node and its pods"
-        return launch_failure(zone, "InsufficientFreeAddressesInSubnet", reason)
+        return not_requested(record, zone)
     if record.wanted and record.refusal and ready:
         reason = f"{reason}; its desired size was raised, and the group launched in {', '.join(sorted(ready))}"
-    code = code_in(reason) or (NO_CAPACITY if record.short else "LaunchRefused")
+    code = code_in(reason) or (NO_CAPACITY if short else "LaunchRefused")
     return launch_failure(zone, code, reason)

@@ -92,10 +92,11 @@ class UpgradeRecord:
     `ended_early`: new instances that ended before an old node offset their launch, of this start; `taken`: instances
     that others took out with decrement, each of which has settled a launch; `owed`: how many more of these have still
     to settle one, which has to be launched first.
-    `short`: subnets that lacked capacity at the last try -> the message. `refusal`: why LaunchInstances does not serve
-    this group; `wanted`: the desired size that was set instead. `others_scaled`: since when another writer has changed
-    the group's size, so that the remaining nodes terminate without decrement; `others_seen`: the first observation of
-    that. `proven`: since when a new node is Ready in each zone; those launched later are not waited for at the gate.
+    `short`: subnets that lacked capacity at the last try, and zones without free addresses -> the message. `refusal`:
+    why LaunchInstances does not serve this group; `wanted`: the desired size that was set instead. `others_scaled`:
+    since when another writer has changed the group's size, so that the remaining nodes terminate without decrement;
+    `others_seen`: the first observation of that. `proven`: since when a new node is Ready in each zone; those launched
+    later are not waited for at the gate.
     `raised`: how many of the instances of a raised desired size have not come yet; `counted`: members at the new
     version that are none of these, because they were there before or have been counted since; `sized`: since when
     `desired` is what others want, None: `began`.

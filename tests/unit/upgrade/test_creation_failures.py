@@ -5,9 +5,10 @@ from datetime import timedelta
 import pytest
 
 from leeward.policy.document import ClusterSettings
-from leeward.upgrade.creation_failures import SEARCH, creation_failures
+from leeward.upgrade.creation_failures import SEARCH, CreationCause, creation_failures
 from leeward.upgrade.gate import Gate, Lack, Missing
 from leeward.upgrade.observation import Observation
+from leeward.upgrade.surge.orders import FULL
 from tests.unit.upgrade.builders import NOON, a_node, a_policy, an_upgrade
 from tests.unit.upgrade.waves.test_early_starts import TWO, a_record
 
@@ -25,3 +26,19 @@ def test_a_zone_is_searched_from_the_moment_when_preflight_waits_for_nothing_mor
     """Another run may hold the group for longer than a search takes; then no zone has been tried yet."""
     record = a_record(began=NOON - timedelta(hours=2), sized=NOON - searched)
     assert bool(creation_failures(record, observation, NOTHING, NOON, exhausted=False)) is fails
+
+
+@pytest.mark.parametrize(
+    ("given", "cause", "says"),
+    [
+        ({}, CreationCause.NOT_REQUESTED, "a: no new node was requested: 0 were launched"),
+        ({"others_seen": NOON}, CreationCause.NOT_REQUESTED, "others have changed the size of the group"),
+        ({"short": {"b": "b: x"}, "refusal": "denied"}, CreationCause.LAUNCH_REFUSED, "LaunchRefused: denied"),
+        ({"short": {"a": f"a: {FULL}"}}, CreationCause.NO_ADDRESSES, "no subnet of the group there"),
+    ],
+)
+def test_nothing_is_guessed_about_a_zone_in_which_nothing_was_launched(observation, given, cause, says):
+    record = a_record(began=NOON - timedelta(hours=2), sized=NOON - SEARCH, **given)
+    (failure,) = creation_failures(record, observation, NOTHING, NOON, exhausted=False)
+    assert failure.cause is cause
+    assert says in failure.message

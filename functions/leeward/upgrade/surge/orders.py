@@ -26,13 +26,16 @@ from leeward.upgrade.record import Order, SurgeNode, UpgradeRecord, launch_token
 from leeward.upgrade.surge.launches import places_for
 
 DESIRED_SIZE = "the desired size is raised instead"
+FULL = "InsufficientFreeAddressesInSubnet: no subnet of the group there has free addresses for a node and its pods"
 MAX_INSTANCES_PER_LAUNCH = 100  # RequestedCapacity of LaunchInstances (Auto Scaling API reference)
 
 
 def order(
     record: UpgradeRecord, observation: Observation, zones: Sequence[str], network: Network, catalog: Catalog
 ) -> UpgradeRecord:
-    """Return the record with orders for new nodes, one node per entry of `zones`. The record is not yet written."""
+    """Return the record with orders for new nodes, one node per entry of `zones`, and with the zones in which none has
+    a place. The record is not yet written.
+    """
     orders = dict(record.orders)
     number = record.ordered
     wanted = Counter(places_for(observation, zones, network, catalog, avoid=frozenset(record.short)))
@@ -41,7 +44,10 @@ def order(
             number += 1
             size = min(count - ordered, MAX_INSTANCES_PER_LAUNCH)
             orders[str(number)] = Order(zone=zone, subnet=subnet, count=size)
-    return replace(record, orders=orders, ordered=number)
+    placed = {zone for zone, _ in wanted}
+    full = [zone for zone in zones if zone not in placed | observation.preflight.snapshot.shifted_zones]
+    kept = {key: why for key, why in record.short.items() if key not in placed}
+    return replace(record, orders=orders, ordered=number, short=kept | {zone: f"{zone}: {FULL}" for zone in full})
 
 
 def launch_ordered(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
@@ -87,7 +93,7 @@ def _with_answers(
         orders={},
         launched=record.launched + len(launched),
         ahead={**record.ahead, **{new: SurgeNode(zone=zone) for new, zone in launched.items()}},
-        short=dict(short),
+        short={key: why for key, why in record.short.items() if why == f"{key}: {FULL}"} | dict(short),
         refusal=refusal or record.refusal,
     )
     return with_warning(record, sentence(record.group, refusal, DESIRED_SIZE)) if refusal else record

@@ -4,11 +4,15 @@ from dataclasses import replace
 
 import pytest
 
+from leeward.policy.document import ClusterSettings
+from leeward.upgrade.observation import Observation
 from leeward.upgrade.record import Order
+from leeward.upgrade.surge import orders
 from leeward.upgrade.surge.orders import launch_ordered
 from tests.fakes.builders import GROUP, a_group
 from tests.fakes.system import FakeSystem
-from tests.unit.upgrade.builders import begun
+from tests.unit.upgrade.builders import a_node, a_policy, an_upgrade, begun
+from tests.unit.upgrade.waves.test_early_starts import TWO
 
 
 @pytest.fixture
@@ -50,6 +54,20 @@ def test_a_subnet_without_capacity_is_remembered_and_the_others_are_asked(system
     done = launch_ordered(ordered(system, an_order("a", 2), an_order("b", 1)), system.ports)
     assert list(done.short) == ["subnet-a"]
     assert zones(done) == ["us-east-1b"]
+
+
+def test_a_zone_without_addresses_is_remembered_until_a_node_has_a_place_there(system, monkeypatch):
+    preflight = an_upgrade(a_node("o1"), policy=a_policy(TWO))
+    observation = Observation(preflight=preflight, instances={}, settings=ClusterSettings(name="blue"))
+
+    def after(record, *places):
+        monkeypatch.setattr(orders, "places_for", lambda *_, **__: list(places))
+        record = orders.order(record, observation, ("us-east-1a", "us-east-1b"), system.network, system.catalog)
+        return launch_ordered(record, system.ports)
+
+    full = after(begun(system), ("us-east-1b", "subnet-b"))
+    assert dict(full.short) == {"us-east-1a": f"us-east-1a: {orders.FULL}"}
+    assert after(full, ("us-east-1a", "subnet-a"), ("us-east-1b", "subnet-b")).short == {}
 
 
 def test_the_maximum_size_is_raised_for_all_that_are_ordered(system):
