@@ -7,7 +7,7 @@ from typing import Any
 from leeward.disruption.command import Command, Decision, MethodName, Replacement
 from leeward.disruption.record import DisruptionRecord, SurgeNode
 from leeward.model.instance import CapacityType
-from leeward.model.planning_memory import FailedCommand, WantedLaunch
+from leeward.model.planning_memory import FailedCommand, SeenNode, WantedLaunch
 from simulation.aws.disruptions import SimDisruptions
 from tests.fakes.calls import Calls
 
@@ -69,6 +69,16 @@ def a_disruption(**more: Any) -> DisruptionRecord:
         "wanted": {
             "web-a": WantedLaunch(
                 digest="0123", since=NOW, proofs={"4567": "node-c differs as well"}, shown={"4567": "i-3"}
+            )
+        },
+        "seen": {
+            "web-b/m5.large": SeenNode(
+                version="lt-1/2",
+                user_data="cdef",
+                labels={"team": "a"},
+                by_zone={"us-east-1a": {"rack": "1"}},
+                taints=("dedicated=a:NoSchedule",),
+                allocatable={"memory": 6_000 << 20},
             )
         },
         "failed": {"89ab": FailedCommand(run=2, at=NOW, why="pod shop/a has no other place")},

@@ -56,10 +56,28 @@ def test_a_run_launches_once_where_the_next_node_is_not_as_expected(misreading):
 
 def test_a_planner_that_forgets_what_it_has_dropped_launches_in_each_cooldown(monkeypatch):
     monkeypatch.setattr(DisruptionRecord, "remember_failed", lambda record, _why, _now: record)
-    world = misread("taints", 1)
+    world = misread("a declared label", 1)
     broken = sorted({one.rule for one in world.world.run(1.0, QUIET).violations})
     assert broken == [Rule.FRUITLESS]
     assert world.launches > MOST
+
+
+@pytest.mark.parametrize("misreading", FIELDS)
+def test_a_group_without_nodes_is_planned_from_what_its_last_node_showed(monkeypatch, misreading):
+    """Even by a planner that forgets what it has dropped."""
+    monkeypatch.setattr(DisruptionRecord, "remember_failed", lambda record, _why, _now: record)
+    world = misread(misreading, 1).run(1)
+    (seen,) = [node for key, node in world.record.seen.items() if key == "small/m5.large"]
+    shown = (seen.allocatable["memory"] < 2**30, seen.allocatable["pods"], seen.taints)
+    assert (
+        shown
+        == {
+            "memory": (True, 29, ()),
+            "pods": (False, 1, ()),
+            "taints": (False, 29, ("dedicated=agent:NoSchedule",)),
+        }[misreading]
+    )
+    assert (world.launches, world.ends) == (1, ["DisruptionGivenUp"])
 
 
 @pytest.mark.long

@@ -12,6 +12,9 @@ from leeward.cli.context import ClusterContext, context_of
 from leeward.errors import LeewardError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from leeward.model.planning_memory import SeenNode
     from leeward.snapshot.cluster import ClusterSnapshot
 
 NO_ALARMS = "disruption.alarms are not judged: a snapshot folder holds no alarms (they are read with --cluster NAME)"
@@ -24,7 +27,7 @@ def cluster_of(arguments: argparse.Namespace, verb: str) -> tuple[ClusterContext
     warnings: list[str] = []
     context = context_of(arguments, verb, warnings.append)
     check_prices(context)
-    state = gather(context.ports, context.cluster, arguments.now)
+    state = gather(context.ports, context.cluster, arguments.now, seen=_seen(context))
     name = state.cluster or state.policies.settings.name
     state = _with_disruptions(replace(state, cluster=name, warnings=(*warnings, *state.warnings)), context)
     return context, _with_alarms(state, context)
@@ -46,6 +49,15 @@ def _with_alarms(state: ClusterSnapshot, context: ClusterContext) -> ClusterSnap
         return with_alarms(state, context.ports.alarms)
     warning = (NO_ALARMS,) if alarm_names(state) else ()
     return replace(state, warnings=(*state.warnings, *warning))
+
+
+def _seen(context: ClusterContext) -> Mapping[str, SeenNode]:
+    """Return what the last nodes of groups showed; of a table that cannot be read `_with_disruptions` tells."""
+    try:
+        record = context.ports.disruptions.read(context.cluster)
+    except LeewardError:
+        return {}
+    return record.seen if record is not None else {}
 
 
 def _with_disruptions(state: ClusterSnapshot, context: ClusterContext) -> ClusterSnapshot:

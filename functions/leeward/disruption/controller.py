@@ -17,7 +17,7 @@ from leeward.disruption.candidates import Candidate, candidates
 from leeward.disruption.command import Command, Plan
 from leeward.disruption.launch_inputs import launch_inputs
 from leeward.disruption.lease import restart, start
-from leeward.disruption.observation import for_seconds, observe
+from leeward.disruption.observation import for_seconds, observe, seen_nodes
 from leeward.disruption.plan import plan_disruption, plan_in
 from leeward.disruption.planning_state import PlanningState
 from leeward.disruption.record import DisruptionRecord, groups_named
@@ -39,7 +39,7 @@ CLUSTERS = 4  # at a time: each holds a snapshot
 CLUSTER_SECONDS = 240.0  # for all calls to one cluster's API, of the function's 300
 PAUSES = (1.0, 3.0)  # seconds between tries
 WRITE = 40.0  # seconds for annotations, and as many for Events
-LARGEST = 350_000  # bytes of a run's record, about: DynamoDB takes 400 KB an item
+LARGEST = 320_000  # bytes of a run's record, about, beside what it remembers: DynamoDB takes 400 KB an item
 A_NODE, A_TYPE = 900, 22  # bytes, with what the run will record about them
 
 
@@ -200,20 +200,21 @@ def claim(
         suspended=last.suspended if last is not None else (),
         wanted=wanted,
         failed=last.failed if last is not None else {},
+        seen=seen_nodes(snapshot),
     )
     return disruptions.write(record)
 
 
 def remember(seen: PlanningState, record: DisruptionRecord | None, disruptions: Disruptions) -> None:
-    """Write what groups launch now, since when, and what their launches do not bring into the record of an ended run,
-    where that has changed. Without a record the first run writes it. A writer that was faster is not repeated: the
-    next call observes the same.
+    """Write what groups launch now, since when, what their launches do not bring and what nodes show into the record of
+    an ended run, where that has changed. Without a record the first run writes it. A writer that was faster is not
+    repeated: the next call observes the same.
     """
     if record is None or record.open:
         return
-    wanted = wanted_launches(seen.snapshot, seen.drift.values())
-    if wanted != record.wanted:
-        disruptions.write(replace(record, wanted=wanted))
+    wanted, nodes = wanted_launches(seen.snapshot, seen.drift.values()), seen_nodes(seen.snapshot)
+    if (wanted, nodes) != (record.wanted, record.seen):
+        disruptions.write(replace(record, wanted=wanted, seen=nodes))
 
 
 def _with_inputs(snapshot: ClusterSnapshot, command: Command, known: Mapping[str, Candidate]) -> Command:

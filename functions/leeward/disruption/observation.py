@@ -12,6 +12,8 @@ from leeward.disruption.alarms import with_alarms
 from leeward.disruption.record import LONGEST_COOLDOWN, DisruptionRecord
 from leeward.model.group import Group
 from leeward.model.node import Node, disruption_taint, untainted
+from leeward.model.planning_memory import SeenNode
+from leeward.node_template.remembered import kept, key_of
 from leeward.ports import Ports
 from leeward.ports.clock import Clock
 from leeward.ports.records import Upgrades
@@ -21,7 +23,8 @@ from leeward.snapshot.gather import gather
 
 def observe(cluster: str, ports: Ports, record: DisruptionRecord | None) -> ClusterSnapshot:
     """Return the current snapshot. Raises the errors of the ports: a run without an observation does nothing."""
-    snapshot = with_records(gather(ports, cluster, ports.clock.now()), ports.upgrades, record)
+    seen = record.seen if record is not None else {}
+    snapshot = with_records(gather(ports, cluster, ports.clock.now(), seen=seen), ports.upgrades, record)
     return with_alarms(snapshot, ports.alarms)  # last: the reading is the youngest part
 
 
@@ -44,6 +47,17 @@ def with_records(snapshot: ClusterSnapshot, upgrades: Upgrades, record: Disrupti
         blocked_groups={**blocked, **_counting_units(snapshot.selected)},
         terminating=terminating,
         warnings=(*snapshot.warnings, *under_way),
+    )
+
+
+def seen_nodes(snapshot: ClusterSnapshot) -> dict[str, SeenNode]:
+    """Return what nodes of each group and type show, or showed while there were any, for the runs to come."""
+    return kept(
+        {
+            key_of(group, name): (observed, launchable.launches.get(name))
+            for group, launchable in snapshot.launchables.items()
+            for name, observed in launchable.observed.items()
+        }
     )
 
 

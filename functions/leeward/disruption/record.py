@@ -11,7 +11,7 @@ from enum import StrEnum
 from hashlib import sha256
 
 from leeward.disruption.command import Command, Decision, MethodName, Replacement
-from leeward.model.planning_memory import FailedCommand, WantedLaunch
+from leeward.model.planning_memory import FailedCommand, SeenNode, WantedLaunch
 from leeward.model.surge_instance import SurgeInstance, SurgeOwner
 from leeward.model.termination import CauseKind
 
@@ -74,7 +74,8 @@ class DisruptionRecord:
 
     `cooldowns`: group -> when its last run ended, of this run and earlier ones. `retry`: not taken up again before.
     `wanted`: group -> what it launches, since when, and what its launches do not bring; `failed`: inputs of a command
-    -> the command whose new node did not serve. Both are of this run and earlier ones.
+    -> the command whose new node did not serve; `seen`: `GROUP/TYPE` -> what its last Ready nodes showed. All are of
+    this run and earlier ones.
     """
 
     cluster: str
@@ -106,6 +107,7 @@ class DisruptionRecord:
     why: str = ""
     wanted: Mapping[str, WantedLaunch] = field(default_factory=dict)
     failed: Mapping[str, FailedCommand] = field(default_factory=dict)
+    seen: Mapping[str, SeenNode] = field(default_factory=dict)
 
     @property
     def open(self) -> bool:

@@ -12,7 +12,7 @@ from leeward.budgets.usage import BudgetUsage
 from leeward.disruption.candidates import Candidate
 from leeward.disruption.command import Command, Decision, MethodName, Plan, Replacement, Verdict
 from leeward.disruption.methods import ORDER, Method
-from leeward.disruption.observation import without_own_taints
+from leeward.disruption.observation import seen_nodes, without_own_taints
 from leeward.disruption.plan import by_node
 from leeward.disruption.planning_state import PlanningState, always
 from leeward.disruption.record import DisruptionRecord
@@ -185,7 +185,7 @@ def revalidated(
     planned = {number: _as_deletion(record, number, command) for number, command in record.active_commands.items()}
     state = PlanningState(snapshot, SearchTime(budget, more=lambda: False))
     plan, unplaced = _validated(state, record.method, planned.values())
-    record = replace(record, wanted=wanted_launches(snapshot, state.drift.values()))
+    record = replace(record, wanted=wanted_launches(snapshot, state.drift.values()), seen=seen_nodes(snapshot))
     dropped: dict[int, str] = {}
     unfit: dict[int, str] = {}
     commands = list(record.commands)

@@ -1,5 +1,5 @@
 """Facts that the disruption planner remembers of earlier runs: since when a group launches its present nodes,
-differences that launches are seen not to fix, and commands whose new node did not serve.
+differences that launches are seen not to fix, commands whose new node did not serve, and what the last nodes showed.
 
 The record of the cluster's latest run holds it (docs/designs/disruption.md, "What runs remember")."""
 
@@ -29,3 +29,17 @@ class FailedCommand:
     run: int
     at: datetime
     why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenNode:
+    """What the last Ready nodes of a group's instance type showed. `version`, `user_data`: launch template and version,
+    and a digest, with which they were launched; `by_zone`: labels beside `labels`; `taints`: `KEY=VALUE:EFFECT`.
+    """
+
+    version: str
+    user_data: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    by_zone: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    taints: tuple[str, ...] = ()
+    allocatable: Mapping[str, int] = field(default_factory=dict)

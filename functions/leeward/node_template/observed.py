@@ -35,7 +35,8 @@ class ReadyNode:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observed:
     """Observation of nodes of a type. `labels`: in every zone; `by_zone`: in that zone. `allocatable`: the smallest
-    amount of each resource that all of them report. `carried`: every label of any of them.
+    amount of each resource that all of them report. `carried`: every label of any of them; `nodes`: their number, 0 of
+    nodes that are gone.
     """
 
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -43,6 +44,7 @@ class Observed:
     taints: tuple[Taint, ...] = ()
     allocatable: Mapping[str, int] = field(default_factory=dict)
     carried: frozenset[tuple[str, str]] = frozenset()
+    nodes: int = 0
 
     def amounts(self, capacity: Mapping[str, int], allocatable: Mapping[str, int]) -> tuple[dict[str, int], ...]:
         """Return capacity and allocatable, the smaller of estimate and observation. The estimate of what a node keeps
@@ -82,6 +84,7 @@ def observed(
         taints=tuple(taint for taint in taints if all(taint in one.node.taints for one in alike)),
         allocatable={name: min(one.allocatable[name] for one in alike) for name in sorted(resources)},
         carried=frozenset(item for one in alike for item in one.node.labels.items()),
+        nodes=len(alike),
     )
 
 

@@ -17,6 +17,7 @@ from leeward.model.facts import ClusterFacts, Prices
 from leeward.model.group import Group
 from leeward.model.instance import Instance
 from leeward.model.node import Node
+from leeward.model.planning_memory import SeenNode
 from leeward.model.pod import FINISHED, Pod
 from leeward.model.raw_fields import mapping, metadata_of, text, texts
 from leeward.model.subnet import Subnet
@@ -45,10 +46,11 @@ def gather(
     *,
     as_if: Group | None = None,
     policies: ClusterPolicies | None = None,
+    seen: Mapping[str, SeenNode] | None = None,
 ) -> ClusterSnapshot:
     """Return the current state of the cluster. Raises the errors of the ports; if prices or the table of claims are
     unavailable, the warnings say so. `as_if`: one of its groups in an assumed state; launches are then read only for
-    that one. `policies`: assumed instead of the cluster's.
+    that one. `policies`: assumed instead of the cluster's; `seen`: what the last nodes of groups showed.
     """
     objects = _read_objects(ports.clusters.kubernetes(cluster))
     policies = policies or ports.clusters.policies(cluster)
@@ -67,7 +69,8 @@ def gather(
     facts = launches.facts(prices)
     settings = launched_from((groups[name] for name in selected), ports.launches)
     nodes = list(zip(objects.nodes, objects.node_specs, strict=True))
-    facts = replace(facts, ready={name: ready_nodes(groups[name], nodes, instances, settings) for name in selected})
+    ready = {name: ready_nodes(groups[name], nodes, instances, settings) for name in selected}
+    facts = replace(facts, ready=ready, seen=seen or {})
     snapshot = ClusterSnapshot(
         cluster=cluster,
         now=now,

@@ -15,6 +15,7 @@ from leeward.model.node import Taint
 from leeward.model.subnet import Subnet
 from leeward.node_template.build import ExpectedNode
 from leeward.node_template.choices import Choices
+from leeward.node_template.observed import Observed
 from leeward.scheduling.nodes import EBS_ZONE_LABEL, HOSTNAME_LABEL, NodeSpec, NodeTemplate, Offering
 
 _BETA_ZONE = "failure-domain.beta.kubernetes.io/zone"
@@ -32,7 +33,8 @@ class Launchable:
     that stands for all types, with the smallest allocatable of each resource, the labels that all types have
     (those in which they differ are variants) and every taint that any has; it has one offering per zone. `prices`:
     dollars an hour of the most expensive type, by zone; a zone with a type of unknown price is absent. `left`: MaxSize
-    less desired size, at least 0. `launches`: launch settings by type, None where they cannot be read.
+    less desired size, at least 0. `launches`: launch settings by type, None where they cannot be read; `observed`: what
+    nodes of the type show, or showed before the group had none.
     """
 
     group: str
@@ -45,6 +47,7 @@ class Launchable:
     prices: Mapping[str, float] = field(default_factory=dict)
     left: int = 0
     launches: Mapping[str, LaunchSettings | None] = field(default_factory=dict)
+    observed: Mapping[str, Observed] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
     def launch_of(self, instance_type: str) -> LaunchSettings | None:

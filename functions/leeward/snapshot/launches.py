@@ -10,10 +10,12 @@ from leeward.model.group import Group
 from leeward.model.instance import Instance
 from leeward.model.launch import LaunchSettings, LaunchSource, LaunchTemplateRef
 from leeward.model.node import Node
+from leeward.model.planning_memory import SeenNode
 from leeward.model.subnet import Subnet
 from leeward.node_template.build import expected_node
 from leeward.node_template.gathering import Looked, look_up, sources_by_type
 from leeward.node_template.observed import ReadyNode, observed
+from leeward.node_template.remembered import key_of, recalled
 from leeward.policy.document import NodePolicy
 from leeward.ports.compute import LaunchSources
 from leeward.ports.eks import KnownNodegroups
@@ -25,7 +27,8 @@ from leeward.snapshot.volume_limits import SeenLimits, with_volume_limits
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchFacts:
     """Facts that launches of a cluster's groups depend on. `variables`: the VPC CNI's settings before a policy's own;
-    `attach_limits`: those of the existing nodes; `ready`: Ready nodes by group.
+    `attach_limits`: those of the existing nodes; `ready`: Ready nodes by group; `seen`: what earlier ones showed, where
+    the group has none now.
     """
 
     cluster: str
@@ -36,6 +39,7 @@ class LaunchFacts:
     variables: Mapping[str, str]
     attach_limits: SeenLimits = field(default_factory=dict)
     ready: Mapping[str, Sequence[ReadyNode]] = field(default_factory=dict)
+    seen: Mapping[str, SeenNode] = field(default_factory=dict)
 
 
 def looked_up(group: Group, policy: NodePolicy, facts: LaunchFacts, running: Iterable[str]) -> Looked:
@@ -56,13 +60,18 @@ def launchable_of(looked: Looked, policy: NodePolicy, facts: LaunchFacts) -> Lau
     """Build one node for each of the types, and the template that stands for all of them. Raises LeewardError."""
     sources = sources_by_type(looked, facts.sources, {**facts.variables, **policy.cni})
     startup = [taint.key for taint in policy.node.startup_taints]
-    ready = facts.ready.get(looked.group.name, ())
-    expected = [
-        expected_node(replace(one, observed=observed(ready, name, one.launch, startup)), policy.template.precedence)
+    group = looked.group.name
+    ready = facts.ready.get(group, ())
+    shown = {
+        name: observed(ready, name, one.launch, startup) or recalled(facts.seen.get(key_of(group, name)), one.launch)
         for name, one in sources.items()
+    }
+    expected = [
+        expected_node(replace(one, observed=shown[name]), policy.template.precedence) for name, one in sources.items()
     ]
     launches = {name: one.launch for name, one in sources.items()}
     found = launchable(looked.group, looked.choices, expected, facts.subnets.values(), facts.prices, launches)
+    found = replace(found, observed={name: one for name, one in shown.items() if one is not None})
     return with_volume_limits(found, facts.sources.instance_types(found.types), facts.attach_limits)
 
 
