@@ -33,7 +33,7 @@ class FailedCommand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeenNode:
-    """What the last Ready nodes of a group's instance type showed. `version`, `user_data`: launch template and version,
+    """Observation of the last Ready nodes of a group and type. `version`, `user_data`: launch template and version,
     and a digest, with which they were launched; `by_zone`: labels beside `labels`; `taints`: `KEY=VALUE:EFFECT`.
     """
 
