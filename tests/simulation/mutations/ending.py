@@ -21,14 +21,6 @@ OF_ENDS = (
         scenario=ROLLING,
     ),
     Mutation(
-        name="an upgrade cordons its new nodes as well",
-        story="cordons every member of the group",
-        breaks=edited(edit(f"{UPGRADE}.cordoning.set_cordons", "one.age is Age.OLD and (", "(")),
-        rules=frozenset({Rule.LEFTOVER}),
-        scenario=ROLLING,
-        seed=7,
-    ),
-    Mutation(
         name="a drain waits for pods that it does not evict",
         story="evicts at the deadline alone",
         breaks=edited(

@@ -8,6 +8,24 @@ TERMINATION = "leeward.termination"
 
 OF_ENDINGS = (
     Planted(
+        name="the pods of a spot node wait until its record can be read",
+        story="repeats the step until a newer version comes by",
+        edits=(
+            edit(
+                f"{TERMINATION}.prompt_eviction.read_or_evict",
+                "except (AwsUnavailableError, NewerRecordError, ThrottledError):",
+                "except (AwsUnavailableError, ThrottledError):",
+            ),
+        ),
+        tests=("tests/simulation/test_two_versions.py",),
+    ),
+    Planted(
+        name="a hook runs out while only a newer version can read its record",
+        story="does nothing about an instance whose record is not known",
+        edits=(edit("leeward.reconcile.hooks._settle_endings", "if one.id in records.newer]", "if False]"),),
+        tests=("tests/simulation/test_two_versions.py",),
+    ),
+    Planted(
         name="no pod of a spot node is evicted while the table is away",
         story="starts a termination once its claim is written",
         edits=(edit("leeward.interruption.effects._claim", "cause.kind in ABRUPT and", "False and"),),

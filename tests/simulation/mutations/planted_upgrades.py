@@ -7,6 +7,27 @@ UPGRADE = "leeward.upgrade"
 
 OF_UPGRADE_EDGES = (
     Planted(
+        name="an upgrade cordons its new nodes as well",
+        story="cordons every member of the group",
+        edits=(edit(f"{UPGRADE}.cordoning.set_cordons", "one.age is Age.OLD and (", "("),),
+        tests=("tests/simulation/test_upgrade_cordons.py",),
+    ),
+    Planted(
+        name="a failed upgrade leaves its new nodes cordoned",  # the rule LEFTOVER fails the test
+        story="cordons every member of the group, and returns the nodes that are still to be replaced",
+        edits=(
+            edit(f"{UPGRADE}.cordoning.set_cordons", "one.age is Age.OLD and (", "("),
+            edit(f"{UPGRADE}.cordoning.set_cordons", "elif one.age is Age.NEW and", "elif False and"),
+            edit(
+                f"{UPGRADE}.failed_end.give_back", "mine = [node for node in nodes if", "mine = [node for node in () if"
+            ),
+        ),
+        tests=(
+            "tests/simulation/test_upgrade_cordons.py"
+            "::test_an_upgrade_whose_pods_never_leave_ends_and_leaves_no_node_cordoned",
+        ),
+    ),
+    Planted(
         name="surplus drains beside other surplus without a limit",
         story="leaves the limits of drains to upgrades",
         edits=(edit("leeward.termination.surplus_turn._wait", "if not awaited:", "if True:"),),
