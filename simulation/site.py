@@ -114,8 +114,8 @@ class Site(Shown):
         return sum(max(min(end, now) - max(begin, at), 0.0) for begin, end in refusals)
 
     def refused_anywhere(self, since: float) -> bool:
-        """Return whether any account has refused its role since then: its own, or one where it is looked for."""
-        return any(end >= since for account in self._world.accounts.of for _, end in account.refusals)
+        """Return whether any account of the deployment has refused its role since then."""
+        return self._world.refused_anywhere(since)
 
     @property
     def over(self) -> bool:

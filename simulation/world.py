@@ -240,6 +240,10 @@ class World(Shown):
         young = any(self.timeline.now() - m.launched < SETTLED for m in self.fleet.instances.values() if not m.gone)
         return young or any(is_tainted(node) for one in self.scenes for node in one.cluster.store.each("nodes"))
 
+    def refused_anywhere(self, since: float) -> bool:
+        """Return whether any account of the deployment has refused its role since then."""
+        return any(end >= since for account in self.accounts.of for _, end in account.refusals)
+
     def rewrite(self, policies: ClusterPolicies) -> None:
         """Deploy other policies."""
         self.policies = self.system.clusters.written[self.cluster_name] = policies
