@@ -96,7 +96,7 @@ def _called_for(message: Mapping[str, Any], view: WorldView) -> Iterator[tuple[s
             yield from _selected(message["id"], detail["instance-id"], view)
         case "EC2 Instance Rebalance Recommendation" if _replaces(detail["instance-id"], message["time"], view):
             yield from _selected(message["id"], detail["instance-id"], view)
-        case "AWS Health Event":
+        case "AWS Health Event" if not _is_called_off(detail["eventArn"], view):
             for entity in detail["affectedEntities"]:
                 if not ("_REBOOT_" in detail["eventTypeCode"] and _waits(entity["entityValue"], view)):
                     yield from _selected(detail["eventArn"], entity["entityValue"], view)
@@ -123,6 +123,11 @@ def _replaces(instance: str, at: str, view: WorldView) -> bool:
     if launched is not None and datetime.fromisoformat(at).timestamp() - launched < YOUNG:
         return False
     return policy.interruption.rebalance is Rebalance.REPLACE and not group.capacity_rebalance
+
+
+def _is_called_off(event: str, view: WorldView) -> bool:
+    """Return whether AWS has cancelled the maintenance by now, with a message or without: it asks for nothing then."""
+    return any(asked.called_off and asked.key == event for asked in view.asked)
 
 
 def _waits(instance: str, view: WorldView) -> bool:

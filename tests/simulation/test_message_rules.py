@@ -9,6 +9,7 @@ import pytest
 from leeward.model.group import TERMINATING, LifecycleHook
 from leeward.model.termination import Cause, CauseKind
 from leeward.policy.document import InterruptionPolicy, Rebalance
+from simulation.asked import Asked, Kind
 from simulation.aws import events, notices
 from simulation.aws.queue import DeadLetter
 from simulation.invariants import Rule
@@ -54,6 +55,14 @@ def test_a_message_that_asks_for_a_record_needs_it_when_it_is_acknowledged(world
 def test_a_hook_that_no_longer_waits_asks_for_nothing(world, checker):
     """As of an instance that has come back from its warm pool: the message was delivered late."""
     acknowledge(world, of_hook("leeward-terminate"))
+    assert checker.after_event(world) == []
+
+
+def test_maintenance_that_is_canceled_before_its_message_is_handled_asks_for_nothing(world, checker):
+    arn = maintenance()["detail"]["eventArn"]
+    off = Asked(at=START.timestamp(), instance=INSTANCE, kind=Kind.MAINTENANCE, key=arn, called_off=True)
+    world.asked.append(off)
+    acknowledge(world, maintenance())
     assert checker.after_event(world) == []
 
 
