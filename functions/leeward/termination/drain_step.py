@@ -286,7 +286,7 @@ def _emptied(
 
 def _drained(run: Run, situation: InstanceState, why: str, clock: Clock, claims: Claims) -> Run:
     """Return the settle time left. A pause leads back here: before a hook needs a heartbeat, and each minute, so that a
-    node whose taint was removed by hand is tainted again, and emptied of the pods that came.
+    node whose taint was removed is tainted again, and emptied of the pods that came.
     """
     now = clock.now()
     record = situation.record
