@@ -220,7 +220,7 @@ def test_the_node_object_stays_until_ec2_says_that_the_instance_ends():
     assert (True, False) not in present
 
 
-def test_an_empty_node_that_settles_is_tainted_again_where_its_taint_was_removed_by_hand():
+def test_an_empty_node_that_settles_is_tainted_again_where_its_taint_was_removed_by_others():
     system = a_system(drain=DrainPolicy(settle=timedelta(minutes=30)))
     claim(system, CauseKind.MANUAL)
     tainted = [True]
