@@ -183,14 +183,16 @@ def test_a_node_that_stays_counts_until_its_run_has_removed_the_taint(system):
 
 
 def test_a_share_leaves_out_surplus_that_was_not_requested_yet():
-    system = a_system(most=None, share=40)  # 40 % of the owner's two nodes are one, of three with the launch are two
+    group = replace(a_group(GROUP, *NODES), desired=7)
+    system = a_system(most=None, share=40, groups=[group])  # of the owner's two nodes one, of five with launches two
     claimed(system, "i-1", "i-2")
     system.upgrades.write(replace(an_upgrade(GROUP, "i-9"), desired=2))
     assert [step(system, name) for name in ("i-1", "i-2")] == [None, Next.WAIT]
 
 
 def test_a_share_leaves_out_drained_surplus_while_its_group_has_it():
-    system = a_system(most=None, share=60)  # of one node
+    group = replace(a_group(GROUP, *NODES), desired=5)
+    system = a_system(most=None, share=50, groups=[group])  # of two nodes one, of three with the drained one two
     claimed(system, "i-1", "i-2", "i-3")
     system.claims.note("i-1", times={"drained": START})
     begin(system, "i-2")
