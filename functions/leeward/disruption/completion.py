@@ -22,7 +22,7 @@ from leeward.disruption.run import DisruptionRun, Ends, Next
 from leeward.disruption.savings import CENT_PARTS
 from leeward.disruption.scale_down_protection import unprotect_launched
 from leeward.disruption.terminations import return_to_service
-from leeward.errors import ClusterGoneError
+from leeward.errors import ClusterGoneError, ObjectGoneError
 from leeward.model.group import AZ_REBALANCE
 from leeward.ports import Ports
 from leeward.termination.given_up_launches import Launch, offsetting, request_offset, undone
@@ -114,7 +114,8 @@ def restore_groups(record: DisruptionRecord, ports: Ports, upgraded: frozenset[s
     suspended = record.suspended if shifted else tuple(name for name in record.suspended if name in upgraded)
     for name in record.suspended:
         if name not in suspended:
-            ports.group_changes.resume(name, AZ_REBALANCE)
+            with suppress(ObjectGoneError):  # its owner has deleted the group
+                ports.group_changes.resume(name, AZ_REBALANCE)
     there = ports.groups.describe(record.raised)
     raised = {
         name: maximum

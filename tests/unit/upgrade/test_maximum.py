@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from leeward.disruption.completion import restore_groups
+from leeward.errors import ObjectGoneError
 from leeward.upgrade.completion import restore_group
 from leeward.upgrade.reconciler import reconcile_upgrades
 from tests.fakes.builders import GROUP, a_group, an_instance
@@ -102,3 +103,10 @@ def test_a_disruption_run_owes_it_while_the_group_is_larger():
     record = restore_groups(replace(a_disruption(), raised={GROUP: BEFORE}), system.ports)
     assert maximum(system) == RAISED
     assert record.raised == {GROUP: BEFORE}
+
+
+def test_a_disruption_run_owes_nothing_to_a_group_that_its_owner_has_deleted():
+    system = a_system()
+    system.group_changes.fail("resume", ObjectGoneError("no Auto Scaling group"))
+    record = restore_groups(replace(a_disruption(), suspended=(GROUP,), raised={}), system.ports)
+    assert record.suspended == ()
