@@ -108,13 +108,14 @@ def _instant(wall: datetime, name: str) -> datetime:
 
 
 def _frozen(late: float, view: WorldView) -> Iterator[str]:
-    for window in view.policies.settings.freeze:
+    for window in filter(_is_daily, view.policies.settings.freeze):
         if is_open(window, view.now) and is_open(window, view.now - late):
             yield f"in the freeze {window.schedule} of {window.time_zone}"
 
 
 def _is_daily(window: Window) -> bool:
-    return window.schedule.endswith(" * * *") and window.schedule.replace(" ", "").replace("*", "").isdigit()
+    minute, hour, *days = window.schedule.split()
+    return minute.isdigit() and hour.isdigit() and days == ["*"] * 3
 
 
 def _change(seed: int) -> Change:
