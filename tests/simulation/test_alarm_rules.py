@@ -30,9 +30,9 @@ def guarded(**record):
     return world
 
 
-def broken(world):
+def broken(world, rule=Rule.ALARM):
     found = Checker().after_event(world)
-    return [violation.rule for violation in found if violation.rule is Rule.ALARM]
+    return [violation.rule for violation in found if violation.rule is rule]
 
 
 @pytest.mark.parametrize(("seconds", "found"), [(29, []), (31, [Rule.ALARM])])

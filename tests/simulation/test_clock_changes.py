@@ -1,6 +1,7 @@
 """Windows and freezes in the hour that clocks skip or repeat."""
 
-from datetime import datetime, timedelta
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -9,6 +10,8 @@ from leeward.policy.schedule import is_active
 from simulation.case import Case
 from simulation.clock_changes import BEFORE, CHANGES, begin_of, is_open
 from simulation.features import Feature
+from simulation.rule import Rule
+from tests.simulation.test_alarm_rules import broken, guarded
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: f"{change.zone} {change.at:%m}")
@@ -20,6 +23,17 @@ def test_windows_around_a_change_of_clocks_are_open_as_the_product_has_it(change
         open_ = [moment for moment in moments if is_open(window, moment.timestamp())]
         assert open_ == [moment for moment in moments if is_active(window, moment)]
         assert len(open_) == 30
+
+
+@pytest.mark.parametrize(("minutes", "found"), [(0, []), (20, [Rule.CLOSED]), (50, [])])
+def test_a_node_that_an_upgrade_starts_in_a_freeze_is_found(minutes, found):
+    world = guarded()
+    assert broken(world, Rule.CLOSED) == []
+    began = datetime.fromtimestamp(world.now, UTC) - timedelta(minutes=minutes)
+    freeze = Window(schedule=f"{began.minute} {began.hour} * * *", duration=timedelta(minutes=40))
+    settings = replace(world.policies.settings, freeze=(freeze,))
+    world.policies = replace(world.policies, settings=settings)
+    assert broken(world, Rule.CLOSED) == found
 
 
 def test_worlds_cross_changes_in_both_directions():

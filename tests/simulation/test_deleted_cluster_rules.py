@@ -4,6 +4,9 @@ from types import SimpleNamespace
 
 from simulation.asked import Asked, AskedOf, Kind
 from simulation.deleted_cluster_rules import ENDS_WITHIN, UNDER_WAY, DeletedClusters
+from simulation.rule import Rule
+from tests.simulation.view_stand_in import INSTANCE as MEMBER
+from tests.simulation.view_stand_in import rules
 
 INSTANCE = "i-00000000000000001"
 
@@ -29,3 +32,10 @@ def test_an_execution_or_a_termination_that_stays_open_is_found_but_for_a_surplu
     assert [*rule.at_the_end(a_view(ENDS_WITHIN - 1, open_since={INSTANCE: 0.0}))] == []
     surplus = a_view(later, open_since={INSTANCE: 0.0}, known_causes=lambda _: ("surplus#1",))
     assert [*rule.at_the_end(surplus)] == []
+
+
+def test_the_rule_is_checked_after_each_event(world, checker):
+    world.cluster_deleted = world.now - UNDER_WAY - 1
+    assert checker.after_event(world) == []
+    world.terminations.append(MEMBER)
+    assert rules(checker.after_event(world)) == [Rule.CLUSTER_GONE]

@@ -3,6 +3,7 @@ pods wait for it."""
 
 import pytest
 
+from leeward.placement import replacement
 from simulation.fault_rates import Faults
 from simulation.placement_preferences import ZONE, apart, even
 from simulation.rule import Rule
@@ -81,6 +82,12 @@ def judged(seed, rule, *, balanced):
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_pod_that_asks_for_its_zone_waits_no_longer_than_another_and_no_second_node_moves(seed, balanced):
     judged(seed, SPREAD, balanced=balanced)
+
+
+def test_a_launch_where_its_pods_may_not_run_is_found(monkeypatch):
+    monkeypatch.setattr(replacement, "refusing_last", lambda options, zones: options)
+    _, _, broken = waits(1, SPREAD, balanced=False)
+    assert [one.rule for one in broken] == [Rule.SERVES]
 
 
 @pytest.mark.long
