@@ -7,13 +7,12 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from leeward.disruption.candidates import Candidate
-from leeward.model import well_known
 from leeward.model.instance import CapacityType
 from leeward.model.quantity import CPU, MEMORY
 from leeward.placement.scene import closed_zones
 from leeward.policy.document import NodePolicy
 from leeward.policy.document import Requirement as PolicyRequirement
-from leeward.scheduling.nodes import EBS_ZONE_LABEL, NodeTemplate
+from leeward.scheduling.nodes import NodeTemplate
 from leeward.scheduling.selectors import Operator, Requirement
 from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.snapshot.launchable import Launchable
@@ -90,7 +89,7 @@ def _unmet(requirements: Iterable[PolicyRequirement], launchable: Launchable) ->
     """Return the first requirement of the policy that a node of the group might not meet, or of whose values too few
     can come up (Karpenter's minValues: a choice has to be left).
     """
-    nodes = [place_labels(one.labels, zone) for one in launchable.expected.values() for zone in launchable.zones]
+    nodes = [labels for zone in launchable.zones for labels in launchable.labels_in(zone)]
     for wanted in requirements:
         asked = Requirement(key=wanted.key, operator=Operator(wanted.operator), values=wanted.values)
         if not all(asked.matches(labels) for labels in nodes):
@@ -110,11 +109,6 @@ def target_of(launchable: Launchable, closed: Collection[str], *, priced: bool) 
     template = replace(launchable.certain, offerings=offerings, max_nodes=None)
     by_zone = {one.zone: replace(template, offerings=(one,)) for one in offerings}
     return Target(launchable=launchable, template=template, by_zone=by_zone, left=launchable.left)
-
-
-def place_labels(labels: Mapping[str, str], zone: str) -> dict[str, str]:
-    """Return a node's labels in another zone."""
-    return {**labels, well_known.ZONE_LABEL: zone, EBS_ZONE_LABEL: zone}
 
 
 def why_no_spot(candidate: Candidate, target: Target) -> str:

@@ -107,11 +107,8 @@ def _meets(wanted: PolicyRequirement, labels: Mapping[str, str]) -> bool:
 def _all_meet(wanted: PolicyRequirement, launchable: Launchable) -> bool:
     """Return whether every type in every zone meets the requirement: the group may launch any of them."""
     capacity = {CAPACITY_LABEL: launchable.capacity.value} if launchable.capacity else {}
-    new_nodes = launchable.expected.values()
-    return bool(new_nodes) and all(
-        _meets(wanted, {**capacity, **new.labels, well_known.ZONE_LABEL: zone})
-        for new in new_nodes
-        for zone in launchable.zones
+    return bool(launchable.expected) and all(
+        _meets(wanted, {**capacity, **labels}) for zone in launchable.zones for labels in launchable.labels_in(zone)
     )
 
 

@@ -2,15 +2,16 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from leeward.model.group import Group
 from leeward.model.image import Image
 from leeward.model.instance import CapacityType
-from leeward.model.instance_type import InstanceType
+from leeward.model.instance_type import Accelerator, InstanceType
 from leeward.model.launch import LaunchSettings
 from leeward.model.nodegroup import Nodegroup
 from leeward.node_template.provenance import Provenance
-from leeward.node_template.requirements import matching
+from leeward.node_template.requirements import CHIP_MAKERS, matching
 
 _ARM, _WINDOWS = "ARM", "WINDOWS"
 
@@ -87,13 +88,31 @@ def _origin(kinds: Iterable[InstanceType], guessed: str) -> Provenance:
 
 
 def _minima(group: Group, settings: LaunchSettings | None) -> InstanceType | None:
-    """Return the least vCPUs and memory of the first requirements, or None without any."""
+    """Return the least vCPUs, memory and accelerators of the first requirements, or None without any."""
     requirements = [one.requirements for one in group.launch.overrides] + ([settings.requirements] if settings else [])
     needs = next((one for one in requirements if one), None)
     if needs is None:
         return None
     vcpus, memory = ((needs.get(key) or {}).get("Min") or 0 for key in ("VCpuCount", "MemoryMiB"))
-    return InstanceType(name="", vcpus=vcpus, memory_mib=memory, architectures=())
+    chips = _least_chips(needs)
+    return InstanceType(
+        name="",
+        vcpus=vcpus,
+        memory_mib=memory,
+        architectures=(),
+        gpus=tuple(chip for chip in chips if chip.maker != "AWS"),
+        neurons=tuple(chip for chip in chips if chip.maker == "AWS"),
+    )
+
+
+def _least_chips(needs: Mapping[str, Any]) -> tuple[Accelerator, ...]:
+    """Return the fewest accelerators that the requirements allow; none where they leave the maker open, which names the
+    resource.
+    """
+    count = (needs.get("AcceleratorCount") or {}).get("Min") or 0
+    asked = set(needs.get("AcceleratorManufacturers") or ())
+    makers = [maker for maker, word in CHIP_MAKERS.items() if asked == {word}]
+    return tuple(Accelerator(maker=maker, name="", count=count) for maker in makers if count)
 
 
 def _types(

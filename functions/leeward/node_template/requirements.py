@@ -11,7 +11,7 @@ from typing import Any
 from leeward.model.instance_type import Accelerator, InstanceType
 
 _MAKERS = {"Intel": "intel", "AMD": "amd", "AWS": "amazon-web-services", "Apple": "apple"}
-_CHIP_MAKERS = {
+CHIP_MAKERS = {
     "NVIDIA": "nvidia",
     "AMD": "amd",
     "AWS": "amazon-web-services",
@@ -106,7 +106,7 @@ def _chips(kind: InstanceType, wanted: Mapping[str, Any]) -> bool:
     if not _within(wanted.get("AcceleratorTotalMemoryMiB"), sum(chip.memory_mib * chip.count for chip in chips)):
         return False
     names = {chip.name.lower().replace(" ", "-") for chip in chips}
-    makers = {_CHIP_MAKERS.get(chip.maker, chip.maker.lower()) for chip in chips}
+    makers = {CHIP_MAKERS.get(chip.maker, chip.maker.lower()) for chip in chips}
     asked = (("AcceleratorTypes", set(by_type)), ("AcceleratorManufacturers", makers), ("AcceleratorNames", names))
     return all(not wanted.get(key) or has & set(wanted[key]) for key, has in asked)
 

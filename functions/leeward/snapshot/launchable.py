@@ -70,6 +70,12 @@ class Launchable:
         node = replace(self.template.node, labels=spec.labels, variants=spec.variants)
         return replace(self.template, node=node)
 
+    def labels_in(self, zone: str) -> list[dict[str, str]]:
+        """Return the labels of a node of each type in the zone."""
+        offered: Mapping[str, str] = next((one.labels for one in self.template.offerings if one.zone == zone), {})
+        place = {**offered, well_known.ZONE_LABEL: zone, EBS_ZONE_LABEL: zone}
+        return [{**_without(node, _OFFERING_LABELS).labels, **place} for node in self.expected.values()]
+
     @property
     def price(self) -> float | None:
         """Dollars an hour of the most expensive type in the most expensive zone; None: the price of any is unknown."""

@@ -101,6 +101,16 @@ class TestTypes:
         assert found.types == ()
         assert any("no known instance type meets the requirements of eks-web-1" in one for one in found.warnings)
 
+    @pytest.mark.parametrize(
+        ("makers", "gpus", "neurons"),
+        [(["nvidia"], [2], []), (["amazon-web-services"], [], [2]), (["nvidia", "amd"], [], []), ([], [], [])],
+    )
+    def test_the_fewest_accelerators_count_where_their_maker_is_certain(self, makers, gpus, neurons):
+        needs = {**ANY, "AcceleratorCount": {"Min": 2}, "AcceleratorManufacturers": makers}
+        found = choices(a_group(), a_launch("", InstanceRequirements=needs), known={}).minima
+        assert [chip.count for chip in found.gpus] == gpus
+        assert [chip.count for chip in found.neurons] == neurons
+
     def test_the_node_groups_types_and_then_the_running_ones_fill_in(self):
         group = a_group(managed=True)
         assert types(group, None, a_nodegroup(instanceTypes=["m5.large", "t3.medium"])) == ["m5.large", "t3.medium"]

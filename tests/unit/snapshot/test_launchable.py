@@ -40,6 +40,13 @@ def test_new_nodes_of_a_zone_carry_the_id_of_the_zone():
     assert [template.new_node(at, 1).labels.get(ZONE_ID) for at in (0, 1)] == ["tst1-az3", None]
 
 
+def test_the_labels_of_each_zone_are_its_own():
+    found = launches(small={"pool": "web", ZONE_ID: "of-another", "kubernetes.io/hostname": "template"})
+    (first,), (second,) = found.labels_in("a"), found.labels_in("b")
+    assert (first[ZONE_ID], first["topology.kubernetes.io/zone"], first["pool"]) == ("tst1-az3", "a", "web")
+    assert (second.get(ZONE_ID), second["topology.kubernetes.io/zone"]) == (None, "b")
+
+
 def refused(template, *lines, operator="In", labels=None):
     """Whether a pod with this node affinity is refused on a new node."""
     expression = {"key": lines[0], "operator": operator, **({"values": list(lines[1:])} if lines[1:] else {})}
