@@ -1,11 +1,15 @@
 """Many warnings at once: nothing is lost, and a rough way there ends where a smooth one does."""
 
+from functools import partial
+
 import pytest
 
 from bench import storm_limits
 from bench.storm_chain import Way, storm
+from leeward.model.group import AZ_REBALANCE
 from leeward.model.termination import CauseKind
 from simulation.fault_rates import Faults
+from simulation.rule import Rule
 from simulation.world import World
 from tests.simulation.fleet_stand_in import SMALL, Arrival
 
@@ -60,14 +64,21 @@ def test_three_hundred_end_as_forty_do():
     assert rough.tainted < SPOT_DEADLINE
 
 
-def test_the_replacement_of_a_warned_node_goes_to_another_zone_and_later_ones_come_back():
+@pytest.mark.parametrize("balanced", [True, False], ids=["AZRebalance", "suspended"])
+def test_the_replacement_of_a_warned_node_goes_to_another_zone_unless_a_second_node_would_move(balanced):
     """EC2 has just taken back that type there; ten minutes later the zone with the fewest cores is the best again."""
     again = Arrival(at_seconds=1200, kind="spot_warning")
     world = World(1, SMALL, Faults.none(), (Arrival(at_seconds=60, kind="spot_warning"), again))
-    assert world.run(1, converge=1800).violations == ()
+    for group in () if balanced else world.groups:
+        world.timeline.after(10, partial(world.system.changes.suspend, group, AZ_REBALANCE), "owner")
+    broken = {one.rule for one in world.run(1, converge=1800).violations}
+    assert broken <= (set() if balanced else {Rule.RESTORED})  # the owner has suspended it
     warned = (record for record in world.records.values() if record.has(CauseKind.SPOT_INTERRUPTION))
     first, second = sorted(warned, key=lambda record: record.times["claimed"])
     (launched,) = first.replacement.launched
-    assert world.fleet.instances[launched].zone != first.subject.zone
+    assert (world.fleet.instances[launched].zone == first.subject.zone) is balanced
+    if balanced:
+        assert "AZRebalance would move a node otherwise" in first.replacement.reason
+        return
     assert "EC2 is taking back spot capacity: m5.large in us-east-1a" in first.replacement.reason
     assert "m5.large in us-east-1a" not in second.replacement.reason

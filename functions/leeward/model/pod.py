@@ -299,7 +299,7 @@ def _is_tied_to_zones(spec: Mapping[str, Any]) -> bool:
     hard = [one for one in spread if one.get("whenUnsatisfiable") != "ScheduleAnyway"]
     affinity = mapping(spec.get("affinity"))
     terms = (one for kind in POD_AFFINITY for one in mappings(mapping(affinity.get(kind)).get(REQUIRED)))
-    return any(one.get("topologyKey") in _OF_ZONES for one in (*hard, *terms))
+    return any(text(one.get("topologyKey")) in _OF_ZONES for one in (*hard, *terms))
 
 
 def _claims(pod: str, volumes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
