@@ -103,7 +103,7 @@ class Pod:
             finalizers=listed(meta.get("finalizers")),
             deletion=instant(meta.get("deletionTimestamp")),
             started=instant(status.get("startTime")),
-            ended=_ended(status) if status.get("phase") in FINISHED else None,
+            ended=_ended(status) if text(status.get("phase")) in FINISHED else None,
             host_network=spec.get("hostNetwork") is True,
             node_selector=texts(spec.get("nodeSelector")),
             node_terms=_required_terms(spec),
