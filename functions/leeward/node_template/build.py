@@ -129,7 +129,11 @@ def expected_node(sources: Sources, precedence: str = TAGS_WIN) -> ExpectedNode:
         ),
         provenance=origins,
         zone_labels=zone_labels,
-        estimated=_estimated(sources, kubelet, tags) if seen is None else frozenset(),
+        estimated=frozenset(
+            key
+            for key in _estimated(sources, kubelet, tags)
+            if key in node_labels and (seen is None or (key, node_labels[key]) not in seen.common)
+        ),
     )
 
 

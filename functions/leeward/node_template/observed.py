@@ -35,8 +35,8 @@ class ReadyNode:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observed:
     """Observation of nodes of a type. `labels`: in every zone; `by_zone`: in that zone. `allocatable`: the smallest
-    amount of each resource that all of them report. `carried`: every label of any of them; `nodes`: their number, 0 of
-    nodes that are gone.
+    amount of each resource that all of them report. `carried`: every label of any of them, `common`: those of
+    all; `nodes`: their number, 0 of nodes that are gone, of whose labels some are not known any more.
     """
 
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -44,6 +44,7 @@ class Observed:
     taints: tuple[Taint, ...] = ()
     allocatable: Mapping[str, int] = field(default_factory=dict)
     carried: frozenset[tuple[str, str]] = frozenset()
+    common: frozenset[tuple[str, str]] = frozenset()
     nodes: int = 0
 
     def amounts(self, capacity: Mapping[str, int], allocatable: Mapping[str, int]) -> tuple[dict[str, int], ...]:
@@ -59,7 +60,7 @@ class Observed:
         """Return the labels with the nodes' own operating system and architecture, without `guessed` ones that no node
         carries.
         """
-        missing = {key for key, value in guessed.items() if (key, value) not in self.carried}
+        missing = {key for key, value in guessed.items() if self.nodes and (key, value) not in self.carried}
         platform = {key: value for key, value in self.carried if key in _PLATFORM}
         return {**{key: value for key, value in labels.items() if key not in missing}, **platform}
 
@@ -84,6 +85,7 @@ def observed(
         taints=tuple(taint for taint in taints if all(taint in one.node.taints for one in alike)),
         allocatable={name: min(one.allocatable[name] for one in alike) for name in sorted(resources)},
         carried=frozenset(item for one in alike for item in one.node.labels.items()),
+        common=frozenset(set.intersection(*(set(one.node.labels.items()) for one in alike))),
         nodes=len(alike),
     )
 

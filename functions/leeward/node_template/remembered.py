@@ -1,8 +1,8 @@
 """Memory of what the last Ready nodes of a group showed, so that a group without nodes is planned from facts.
 
 Decides how much is kept: of ten types and 30 KB in all, those of the groups with the fewest nodes first, and thirty
-labels of each. A label that is left out is one that no node carries: it never permits. The record of the cluster's
-latest run holds it (docs/designs/disruption.md, "What runs remember")."""
+labels of each. A label that is left out proves nothing: a script's word for it is an estimate again. The record of
+the cluster's latest run holds it (docs/designs/disruption.md, "What runs remember")."""
 
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
@@ -31,12 +31,14 @@ def recalled(seen: SeenNode | None, launch: LaunchSettings | None) -> Observed |
     if version != seen.version and not (user_data and user_data == seen.user_data):
         return None
     shown = (seen.labels, *seen.by_zone.values())
+    zones = [set({**seen.labels, **labels}.items()) for labels in seen.by_zone.values()] or [set(seen.labels.items())]
     return Observed(
         labels=seen.labels,
         by_zone=seen.by_zone,
         taints=tuple(_taint(text) for text in seen.taints),
         allocatable=seen.allocatable,
         carried=frozenset(item for labels in shown for item in labels.items()),
+        common=frozenset(set.intersection(*zones)),
         nodes=0,
     )
 

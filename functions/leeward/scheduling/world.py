@@ -14,6 +14,7 @@ from leeward.errors import ObjectGoneError
 from leeward.model.quantity import CPU, MEMORY, Amounts
 from leeward.scheduling.fleet import Fleet, numbers
 from leeward.scheduling.free_slots import FreeSlot, FreeSlots
+from leeward.scheduling.node_sets import Admission
 from leeward.scheduling.nodes import NodeSpec, NodeTemplate
 from leeward.scheduling.pod_classes import ATTACHED, Kind, Kinds, offered
 from leeward.scheduling.pods import PodSpec
@@ -193,7 +194,7 @@ class World:
         name, bit = self.fleet.nodes[number].name, self.fleet.bits[number]
         for daemon in self._daemons:
             kind = self.kind(daemon)
-            if kind.needs.beyond_limit or kind.rules[0].narrow(bit):
+            if kind.needs.beyond_limit or kind.rules[0].narrow(bit) or _runs_on_some(kind, self.fleet.nodes[number]):
                 self.put(daemon.renamed(f"{daemon.name}-{name}"), kind, number)
         return number
 
@@ -289,3 +290,11 @@ def _most_allocated_first(nodes: Iterable[NodeSpec], pods: Iterable[PodSpec]) ->
         return -sum(shares), node.name
 
     return sorted(nodes, key=rank)
+
+
+def _runs_on_some(daemon: Kind, node: NodeSpec) -> bool:
+    """Return whether the pod runs on one of the types that the node stands for: it may take its room there."""
+    needs = daemon.needs
+    admitted = Admission(tolerations=needs.tolerations, nodes=needs.nodes, platform=needs.platform)
+    alone = (replace(node, labels={**node.labels, **dict(one)}, variants=()) for one in node.variants)
+    return any(not admitted.refusal(one) for one in alone)

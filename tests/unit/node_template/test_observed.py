@@ -8,6 +8,7 @@ from leeward.model.launch import LaunchSettings
 from leeward.model.node import Node, Taint
 from leeward.node_template.observed import ReadyNode, observed
 from leeward.node_template.provenance import Attribute, Provenance
+from leeward.node_template.remembered import kept, recalled
 from tests.unit.node_template.builders import PREFIX, a_group, a_launch
 from tests.unit.node_template.builders import an_expected_node as expected
 
@@ -112,6 +113,27 @@ def test_labels_are_estimated_where_only_a_script_speaks_of_them_and_no_node_sho
     tagged = a_group(tags={f"{PREFIX}label/pool": "batch"})
     assert expected(group=tagged, launch=launch).estimated == frozenset()
     assert expected(launch=a_launch(user_data=CONFIG)).estimated == frozenset()
+
+
+@pytest.mark.parametrize("label", ["pool", "node.kubernetes.io/lifecycle"])
+def test_a_label_of_a_script_that_only_some_nodes_carry_stays_estimated(label):
+    launch = a_launch(user_data=SCRIPT.replace("pool=", f"{label}="))
+    nodes = [a_ready_node(launch=launch, labels={label: "batch"}), a_ready_node("n2", launch=launch)]
+    assert expected(launch=launch, observed=seen(*nodes, launch=launch)).estimated == {label}
+    assert expected(launch=launch, observed=seen(nodes[0], launch=launch)).estimated == frozenset()
+
+
+def test_a_declared_label_stays_where_the_memory_of_a_node_has_left_it_out():
+    launch = a_launch(user_data=CONFIG)
+    many = {f"feature.example/{number:02}": "1" for number in range(40)}
+    shown = seen(a_ready_node(launch=launch, labels={"pool": "batch", **many}), launch=launch)
+    memory = recalled(kept({"web/m5.large": (shown, launch)})["web/m5.large"], launch)
+    tagged = a_group(tags={f"{PREFIX}label/team": "shop"})  # so that labels are not declared by the NodeConfig alone
+    assert "pool" not in dict(memory.carried)
+    assert expected(group=tagged, launch=launch, observed=memory).labels["pool"] == "batch"
+    promised = a_launch(user_data=SCRIPT)
+    forgotten = recalled(kept({"web/m5.large": (shown, promised)})["web/m5.large"], promised)
+    assert expected(launch=promised, observed=forgotten).estimated == {"pool"}
 
 
 def test_where_labels_are_unclear_nodes_do_not_prove_those_of_the_next():

@@ -161,6 +161,16 @@ def test_a_daemon_set_takes_room_only_where_its_pods_would_run():
     assert shape(packed([], pods, templates=[a_template(cpu="4")], daemons=[elsewhere])) == [("web", "a", 4)]
 
 
+def test_a_daemon_set_of_some_of_the_types_takes_its_room_on_the_node_that_stands_for_all():
+    pods = [a_pod(f"p{i}", cpu="1") for i in range(4)]
+    template = a_template(cpu="4")
+    mixed = replace(template, node=replace(template.node, variants=((("size", "1"),), (("size", "2"),))))
+    of_one = a_daemon_set(cpu="500m", nodeSelector={"size": "2"})
+    assert shape(packed([], pods, templates=[mixed], daemons=[of_one])) == [("web", "a", 3), ("web", "a", 1)]
+    of_none = a_daemon_set(cpu="500m", nodeSelector={"size": "3"})
+    assert shape(packed([], pods, templates=[mixed], daemons=[of_none])) == [("web", "a", 4)]
+
+
 def test_daemon_pods_tolerate_what_their_controller_adds():
     daemon = PodReader().daemon(a_daemon_set(hostNetwork=True))
     assert {(one.key, one.effect) for one in daemon.needs.tolerations} == {
