@@ -83,7 +83,7 @@ class Rule(StrEnum):
     ZONES_OPEN = "no evacuation and no capacity ahead is left when every zone is open"
     AUTOMATIC = "an upgrade that a policy starts begins in its window, after its wait, and once for each image"
     CLOSED = "no node is started by an upgrade or a run in a freeze, nor by an upgrade outside of its windows"
-    CLUSTER_GONE = "nothing is terminated because EKS has deleted a cluster, and nothing about it is tried for ever"
+    CLUSTER_GONE = "nothing is terminated because EKS has deleted a cluster, and no work about it stays open"
     FRUITLESS = "runs do not launch again and again in a group whose new nodes serve no pod"
     MANAGED_DONE = "an upgrade of a managed node group is done when EKS has every node there"
 

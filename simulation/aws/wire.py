@@ -6,7 +6,7 @@ R = TypeVar("R")
 
 
 class Wire:
-    """What writers put into an item beside the record, and what readers make of it: nothing, by one version alone."""
+    """Additions to items by writers, and their parse by readers. Environments of a single version add nothing."""
 
     def written(self, key: str) -> None:
         """Observe a write of the calling environment."""

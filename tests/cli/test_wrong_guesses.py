@@ -1,5 +1,5 @@
-"""What the next node of a group will be, where a wrong guess would plan onto it or block its upgrade: whole commands on
-snapshots in the shape of real groups."""
+"""Plans and upgrades of groups whose next node is easily guessed wrong: whole commands on snapshots in the shape of
+real groups."""
 
 import base64
 

@@ -129,11 +129,7 @@ def expected_node(sources: Sources, precedence: str = TAGS_WIN) -> ExpectedNode:
         ),
         provenance=origins,
         zone_labels=zone_labels,
-        estimated=frozenset(
-            key
-            for key in _estimated(sources, kubelet, tags)
-            if key in node_labels and (seen is None or (key, node_labels[key]) not in seen.common)
-        ),
+        estimated=_estimated(sources, kubelet, tags, node_labels),
     )
 
 
@@ -268,12 +264,18 @@ def _labels(
     return {**generic, **kubelet.labels, **managed, **_merged(tags.labels, of_nodegroup, precedence)}
 
 
-def _estimated(sources: Sources, kubelet: KubeletSettings, tags: TagFacts) -> frozenset[str]:
-    """Return the keys of labels for which a script alone speaks: no format that is read as such, no tag, not EKS."""
+def _estimated(
+    sources: Sources, kubelet: KubeletSettings, tags: TagFacts, node_labels: Mapping[str, str]
+) -> frozenset[str]:
+    """Return the keys of the node's labels that a script alone promises: no format that is read as such, no tag, not
+    EKS, and not all nodes that were launched alike.
+    """
     if kubelet.provenance.get(Attribute.LABELS, Provenance.DECLARED) is Provenance.DECLARED:
         return frozenset()
     declared = {**tags.labels, **(labels.of_nodegroup(sources.nodegroup) if sources.nodegroup else {})}
-    return frozenset(kubelet.labels.keys() - declared.keys())
+    common = sources.observed.common if sources.observed is not None else frozenset()
+    promised = kubelet.labels.keys() - declared.keys()
+    return frozenset(key for key, value in node_labels.items() if key in promised and (key, value) not in common)
 
 
 def _merged(tags: Mapping[str, Any], api: Mapping[str, Any], precedence: str) -> dict[str, Any]:

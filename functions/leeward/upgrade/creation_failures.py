@@ -87,7 +87,7 @@ def not_requested(record: UpgradeRecord, zone: str) -> NodeCreationFailure:
     if (record.others_scaled or record.others_seen) is not None:
         why = "others have changed the size of the group, which ends launches ahead"
     message = f"{zone}: no new node was requested: {why}"
-    fix = "start the upgrade again: it counts the group anew"
+    fix = "start the upgrade again: it takes the size that the group has then"
     return NodeCreationFailure(cause=CreationCause.NOT_REQUESTED, object=zone, message=message, fix=fix)
 
 
