@@ -12,7 +12,7 @@ from local.cluster.objects import Obj, name_of
 from simulation.asked import AskedOf
 from simulation.disruption_rules import DISRUPTIONS_EVENTUAL, of_open_disruptions, owed_by_disruption
 from simulation.drained import left_behind
-from simulation.facts import FAR_AHEAD, group_of
+from simulation.facts import group_of, is_ahead
 from simulation.foreign_taints import tainted_by_others
 from simulation.leaving_rules import exclusions, replicas
 from simulation.node_instances import instance_behind
@@ -106,13 +106,9 @@ def open_records(view: WorldView, asked: AskedOf) -> Iterator[str]:
         held = hook_holds or waits_for_others(instance, view)
         at_work = begun is not None and (held or view.now - begun < STUCK_AFTER.total_seconds())
         resting = begun is None and rests < COOLDOWN.total_seconds()
-        if not (at_work or resting or _is_ahead(asked.taken_at(instance, view.now), view)):
+        if not (at_work or resting or is_ahead(asked.taken_at(instance, view.now), view)):
             what = "its execution is stuck" if begun is not None else f"nothing has run for {rests:.0f} s"
             yield f"{instance} is open: {what}"
-
-
-def _is_ahead(taken: float | None, view: WorldView) -> bool:
-    return taken is not None and taken - view.now > FAR_AHEAD.total_seconds()
 
 
 def _leaks(view: WorldView) -> Iterator[str]:

@@ -6,7 +6,7 @@ pods judge such a cluster no longer: nothing reaches them."""
 from collections.abc import Iterator
 
 from simulation.asked import AskedOf
-from simulation.facts import News
+from simulation.facts import News, is_ahead
 from simulation.rule import Rule
 from simulation.view import WorldView
 
@@ -32,15 +32,16 @@ class DeletedClusters:
                 yield f"{instance} is terminated {view.now - gone:.0f} s after EKS has deleted its cluster"
 
     def at_the_end(self, view: WorldView) -> Iterator[str]:
-        """Yield executions that run, and terminations that are tried again and again, but for a surplus: its launch has
-        to be settled, and it waits ever longer.
+        """Yield executions that run, and terminations that are tried again and again, but for a surplus (its launch has
+        to be settled, and it waits ever longer), and for maintenance that is far ahead.
         """
         gone = view.cluster_deleted
         if gone is None or view.now - gone < ENDS_WITHIN:
             return
         yield from (f"execution {name} is open" for name in sorted(view.open_executions) if _runs(name, view))
         for instance in sorted(view.open_since):
-            if not any(cause.startswith("surplus") for cause in view.known_causes(instance)):
+            ahead = is_ahead(self._asked.taken_at(instance, view.now), view)
+            if not ahead and not any(cause.startswith("surplus") for cause in view.known_causes(instance)):
                 yield f"the termination of {instance} is open"
 
 

@@ -52,6 +52,13 @@ def policy_of(view: WorldView, group: Group | None) -> NodePolicy | None:
     return policy if policy is not None and policy.interruption.enabled else None
 
 
+def is_ahead(taken: float | None, view: WorldView) -> bool:
+    """Return whether EC2 takes the instance so late that its termination may wait for the budgets.
+    `taken`: as `AskedOf.taken_at` returns it.
+    """
+    return taken is not None and taken - view.now > FAR_AHEAD.total_seconds()
+
+
 def always(budget: Budget) -> bool:
     """Return whether the budget holds for every reason at any time, in its zone or in all of them."""
     return not budget.reasons and budget.window is None
