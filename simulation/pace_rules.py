@@ -9,6 +9,7 @@ from math import ceil
 from leeward.errors import InvalidInputError
 from leeward.model import well_known
 from leeward.model.group import Group
+from leeward.model.times import as_instant
 from leeward.policy.document import Budget, NodePolicy, Reason
 from leeward.policy.selection import policy_for
 from leeward.upgrade.surge.sizes import parallelism
@@ -19,6 +20,7 @@ from simulation.unasked_nodes import Unasked
 from simulation.view import WorldView
 
 DECIDED = 900.0  # seconds: nodes chosen by the policy of before drain so long
+UNSEEN = 15.0  # seconds before the taint: a pod that is bound meanwhile was not there when the drain was decided
 ZONE = "topology.kubernetes.io/zone"
 
 
@@ -28,6 +30,7 @@ class Pace:
     def __init__(self, unasked: Unasked) -> None:
         self._unasked = unasked
         self._first: dict[str, int] = {}  # group -> its size at the beginning
+        self._tainted: dict[str, float] = {}  # node -> when it got our taint last
 
     def begin(self, view: WorldView) -> None:
         """Record the sizes of the groups."""
@@ -38,6 +41,7 @@ class Pace:
         if not self._unasked.came:
             return
         came, self._unasked.came = self._unasked.came, []
+        self._tainted.update(dict.fromkeys(came, view.now))
         if view.now - view.rewritten >= DECIDED:
             yield from dict.fromkeys(self._too_many(came, view))  # two nodes tainted in one event are one violation
 
@@ -57,10 +61,16 @@ class Pace:
     def _counts(self, node: Obj, group: Group, view: WorldView) -> bool:
         """Return whether the node counts here: not one of a disruption run, nor one without pods."""
         of_run = bool(view.disrupting) and not view.rolls(group.name)
-        return not of_run and not self._unasked.is_urgent(node, view) and holds_pods(node, view)
+        return not of_run and not self._unasked.is_urgent(node, view) and self._holds_pods(node, view)
 
     def _with_pods(self, group: Group, view: WorldView) -> Iterator[Obj]:
-        return (node for node in self._unasked.of_group(group, view) if holds_pods(node, view))
+        return (node for node in self._unasked.of_group(group, view) if self._holds_pods(node, view))
+
+    def _holds_pods(self, node: Obj, view: WorldView) -> bool:
+        """Return whether a pod has to leave the node that was there when its drain was decided."""
+        until = self._tainted.get(name_of(node), view.now) - UNSEEN
+        pods = filter(has_to_leave, view.cluster.store.pods_on(name_of(node)))
+        return any(as_instant(pod["metadata"]["creationTimestamp"]).timestamp() <= until for pod in pods)
 
     def _most(self, group: Group, policy: NodePolicy | None, view: WorldView) -> int:
         """Return maxUnavailable at the owner's size, now or at the beginning: an upgrade keeps that of its start."""

@@ -10,14 +10,15 @@ from local.cluster.nodes import NodeSpec
 from simulation.asked import Kind
 from simulation.aws.recovery import Shifted
 from simulation.invariants import Checker, Rule
+from simulation.pace_rules import UNSEEN
 from tests.fakes.builders import GROUP, ZONE, a_group
 from tests.simulation.view_stand_in import INSTANCE, NODE, TAINT, World
 
 OTHER = "i-b"
 
 
-def a_world(most=1, **policy):
-    """Two nodes with a pod each, of one group."""
+def a_world(most=1, since=60, **policy):
+    """Two nodes with a pod each, of one group. `since`: seconds for which the pods have been bound."""
     world = World(groups={GROUP: a_group(GROUP, INSTANCE, OTHER)})
     update = UpdatePolicy(max_unavailable=most)
     chain = tuple(replace(one, update=update, **policy) for one in world.policies.policies)
@@ -27,6 +28,7 @@ def a_world(most=1, **policy):
     for node in (NODE, "node-b"):
         spec = {"nodeName": node, "containers": [{"name": "app", "image": "app"}]}
         world.cluster.create("pods", {"metadata": {"name": f"pod-of-{node}"}, "spec": spec}, "default")
+    world.clock.advance(seconds=since)
     world.rolled = {GROUP}
     return world
 
@@ -53,6 +55,11 @@ def test_more_nodes_at_once_than_max_unavailable_are_found_whatever_record_they_
     assert broken(a_world()) == [Rule.PACE]
     (text,) = found(a_world())
     assert text == f"{GROUP}: i-a, i-b at once, maxUnavailable is 1"
+
+
+def test_pods_that_are_bound_after_the_decision_do_not_count():
+    assert found(a_world(since=UNSEEN - 5)) == []
+    assert found(a_world(since=UNSEEN + 5))
 
 
 def test_surplus_without_an_upgrade_counts_too():
