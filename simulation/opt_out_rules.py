@@ -1,6 +1,7 @@
 """Rule about pods that opt out of disruption: no run evicts them or deletes them.
 
-Interruptions, manual drains and upgrades do not ask the opt-outs (docs/concepts.md)."""
+Interruptions, manual drains and upgrades do not ask the opt-outs, nor does the offset of one of their launches
+(docs/concepts.md)."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -43,6 +44,9 @@ class OptOuts:
         """
         node, group = self._unasked.under.get(name), group_of(view, instance)
         if node is None or group is None or not view.disrupting or view.rolls(group.name):
+            return False
+        causes = view.known_causes(instance)
+        if causes and all(cause.startswith("surplus") for cause in causes):
             return False
         policy = policy_for(view.policies.policies, group.name, group.tags)
         overrides = policy is None or policy.drain.termination_grace_period is not None

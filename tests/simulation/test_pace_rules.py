@@ -123,6 +123,8 @@ def test_a_pod_that_opts_out_is_not_evicted_for_a_run():
     assert evicted({well_known.DO_NOT_DISRUPT: "20m"}) == [Rule.OPT_OUT]
     assert evicted({well_known.DO_NOT_DISRUPT: "0s"}) == evicted({well_known.DO_NOT_DISRUPT: "soon"}) == []
     assert evicted({}) == evicted(said, rolled={GROUP}) == evicted(said, started_manually={INSTANCE}) == []
+    assert evicted(said, known_causes=lambda _: ("surplus#1",)) == []
+    assert evicted(said, known_causes=lambda _: ("surplus#1", "drift#1")) == [Rule.OPT_OUT]
 
 
 def test_a_node_whose_pods_may_leave_and_do_not_is_found_once():
