@@ -165,7 +165,7 @@ def _without_gone(ledger: LedgerView, observation: Observation) -> UpgradeRecord
 def _resized(record: UpgradeRecord, observation: Observation, ports: Ports, *, gating: bool) -> UpgradeRecord:
     """Detect changes of the size by others. The history is read for shrinking, other terminations only when the group
     is larger than the record explains. Where no launch of the upgrade is in the size, the changed size is the one to
-    restore; so it is at the gate once the launches that are in it have been left to others: without launches ahead the
+    restore, also a smaller one from which others took members out with decrement; so it is at the gate once the launches that are in it have been left to others: without launches ahead the
     gate would wait for new nodes that never come.
     """
     if record.others_scaled is not None:
@@ -183,7 +183,7 @@ def _resized(record: UpgradeRecord, observation: Observation, ports: Ports, *, g
         others = launched_by_others(observation.group, ports.claims)
         others += launched_ahead_of_shifts(observation.group, record.cluster, ports)
     resized = detect_resize(record, desired=desired, of_others=others, shrunk=shrunk, now=ports.clock.now())
-    if resized.others_scaled is not None and not record.in_sizes:
+    if not record.in_sizes and (resized.others_scaled is not None or desired < record.desired):
         return measured(record, observation.group, ports)
     return resized
 

@@ -78,6 +78,7 @@ def test_a_recorded_node_that_is_empty_goes_beside_one_that_drains():
 def launched_late(taken_after, *, paid=False, **given):
     """Measured as three, the launch hung for five minutes; meanwhile an instance was taken out with decrement."""
     system = a_rolling_group()
+    system.groups.by_name[GROUP] = replace(system.groups.by_name[GROUP], desired=3)
     start = system.clock.now()
     launched = start + timedelta(minutes=5)
     system.instances.put(replace(system.instances.known[NEW], launched=launched))
@@ -123,3 +124,16 @@ def test_the_gate_measures_again_once_no_old_node_is_to_offset_a_launch(step, me
     STEPS[step](RUN, {}, system.ports)
     record = system.upgrades.records[GROUP]
     assert (record.others_scaled is None, NEW not in record.ahead) == (measured, measured)
+
+
+@pytest.mark.parametrize(("desired", "restored"), [(3, 3), (5, 5), (6, 5)])
+def test_the_size_is_measured_again_once_others_have_offset_the_last_launch_with_decrement(desired, restored):
+    """A failed upgrade left its launch in the group. Since then Cluster Autoscaler took out that one and two others."""
+    system = a_rolling_group()
+    now = system.clock.now()
+    system.groups.by_name[GROUP] = replace(system.groups.by_name[GROUP], desired=desired)
+    for name in (NEW, "i-0ddd", "i-0eee"):
+        system.groups.history.append((GROUP, ScalingActivity(at=now, cause=TAKEN, leaves=name)))
+    draining(system, desired=5, launched=1, ahead={NEW: SurgeNode(zone=ZONE)}, sized=now - timedelta(hours=2))
+    STEPS["gate"](RUN, {}, system.ports)
+    assert system.upgrades.records[GROUP].desired == restored
