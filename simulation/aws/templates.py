@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from leeward.errors import AccessDeniedError, ObjectGoneError
+from leeward.errors import AccessDeniedError, InvalidInputError, ObjectGoneError
 from leeward.model.launch import LaunchTemplateRef
 from leeward.model.launch_attributes import LaunchAttributes
 from simulation.faults import Injector
@@ -40,7 +40,7 @@ class SimTemplate:
     name: str
     images: list[str] = field(default_factory=lambda: [FIRST_IMAGE])
     bad: set[str] = field(default_factory=set)
-    by_token: dict[str, str] = field(default_factory=dict)  # client token -> version
+    by_token: dict[str, tuple[str, str]] = field(default_factory=dict)  # client token -> version, what it is made of
     parameters: dict[str, str] = field(default_factory=dict)
     gone: set[str] = field(default_factory=set)  # versions that were deleted
     absent: bool = False  # it was deleted as a whole, and is not made again yet
@@ -75,14 +75,20 @@ class SimTemplate:
             raise ObjectGoneError(f"InvalidLaunchTemplateId.VersionNotFound: {self.id} version {version}")
         return number
 
-    def add(self, image: str, token: str = "") -> str:
-        """Run CreateLaunchTemplateVersion and return its number; the same token gives the same one."""
+    def add(self, image: str, token: str = "", source: str = "") -> str:
+        """Run CreateLaunchTemplateVersion and return its number; the same token gives the same one, also after it was
+        deleted. Raises InvalidInputError for a token of another request.
+        """
+        asked = f"{image} from version {source}"
         if token and token in self.by_token:
-            return self.by_token[token]
+            made, before = self.by_token[token]
+            if before != asked:
+                raise InvalidInputError(f"IdempotentParameterMismatch: {token} was of {before}, found {asked}")
+            return made
         self.images.append(image)
         made = str(len(self.images))
         if token:
-            self.by_token[token] = made
+            self.by_token[token] = made, asked
         return made
 
 
@@ -127,11 +133,12 @@ class SimTemplates:
         """
         known = self._known(template)
         source = known.number(template.version)
-        if token in known.by_token:
-            return known.ref(known.by_token[token])
         if known.written(source) == image and not again:
             return known.ref(source)
-        made = known.add(image, token)
+        there = len(known.images)
+        made = known.add(image, token, source)
+        if len(known.images) == there:
+            return known.ref(made)
         gate = self._injector
         if gate is not None and gate.happens("bad image", gate.faults.bad_image, "templates"):
             known.bad.add(made)

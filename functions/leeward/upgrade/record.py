@@ -229,6 +229,14 @@ def launch_token(record: UpgradeRecord, number: str) -> str:
     return f"leeward-upgrade-{_digest(record)}-{number}"
 
 
+def version_token(record: UpgradeRecord, image: str) -> str:
+    """Return the client token of the launch template version that a start makes: a repeated step makes one. The next
+    start has another, because it may copy another version, and EC2 answers the same token with a version that an owner
+    may have deleted since.
+    """
+    return f"leeward-{record.stamp}-{record.attempt}-{image}"
+
+
 def update_token(record: UpgradeRecord) -> str:
     """Return the client token of one update by EKS: a repeated call starts one; the next of this
     upgrade has another.

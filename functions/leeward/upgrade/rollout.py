@@ -165,8 +165,9 @@ def _without_gone(ledger: LedgerView, observation: Observation) -> UpgradeRecord
 def _resized(record: UpgradeRecord, observation: Observation, ports: Ports, *, gating: bool) -> UpgradeRecord:
     """Detect changes of the size by others. The history is read for shrinking, other terminations only when the group
     is larger than the record explains. Where no launch of the upgrade is in the size, the changed size is the one to
-    restore, also a smaller one from which others took members out with decrement; so it is at the gate once the launches that are in it have been left to others: without launches ahead the
-    gate would wait for new nodes that never come.
+    restore, also a smaller one from which others took members out with decrement. So it is at the gate once the
+    launches that are in it have been left to others: without launches ahead the gate would wait for new nodes that
+    never come.
     """
     if record.others_scaled is not None:
         left = without(record, record.unassigned)  # the old node of such a launch has not left: it is left to others

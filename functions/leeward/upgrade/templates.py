@@ -16,7 +16,7 @@ from leeward.ports.compute import Instances, Templates
 from leeward.ports.kubernetes import Clusters
 from leeward.upgrade.members import Target
 from leeward.upgrade.observation import described
-from leeward.upgrade.record import UpgradeRecord
+from leeward.upgrade.record import UpgradeRecord, version_token
 
 IMAGES = "/aws/service/eks/optimized-ami/{version}/amazon-linux-2023/{arch}/standard/recommended/image_id"
 ARCHITECTURES = {"amd64": "x86_64", "arm64": "arm64"}  # Kubernetes' term -> the parameter's
@@ -49,7 +49,7 @@ def expected(record: UpgradeRecord, group: Group, templates: Templates) -> Targe
 
 def prepared(record: UpgradeRecord, group: Group, ports: Ports) -> UpgradeRecord:
     """Return the record with its target, and with what a rollback returns to. A version that has to be made is made
-    once: its token follows from the record.
+    once: its token follows from the start.
     """
     if record.prepared:
         return record
@@ -60,7 +60,7 @@ def prepared(record: UpgradeRecord, group: Group, ports: Ports) -> UpgradeRecord
     if image:
         if not ports.templates.image_exists(image):
             raise InvalidInputError(f"ami: found {image}, which EC2 does not know or which is not available")
-        token = f"leeward-{record.stamp}-{image}"
+        token = version_token(record, image)
         template = ports.templates.version_for(ports.templates.numbered(template), image, token=token)
     target = _target(group, template, ports.templates)
     return replace(
@@ -85,7 +85,7 @@ def _behind_a_parameter(record: UpgradeRecord, group: Group, ports: Ports) -> Up
             "again, and an upgrade to the newer image starts after update.auto.after"
         )
     source = ports.templates.numbered(template_of(group))
-    previous, token = record.previous, f"leeward-{record.stamp}-{wanted}"
+    previous, token = record.previous, version_token(record, wanted)
     old = _common_image(group, wanted, ports.instances)
     if previous is None and old:
         before = ports.templates.version_for(source, old, token=f"{token}-before")

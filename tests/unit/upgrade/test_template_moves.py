@@ -6,7 +6,7 @@ import pytest
 
 from leeward.model.launch import LaunchSource, LaunchTemplateRef, Override
 from leeward.upgrade.members import Target
-from leeward.upgrade.record import ControlRequest
+from leeward.upgrade.record import ControlRequest, UpgradeRequest
 from leeward.upgrade.run import Next
 from leeward.upgrade.steps import STEPS
 from leeward.upgrade.template_moves import as_launched, launched_instead
@@ -110,3 +110,23 @@ def test_a_group_whose_own_version_was_deleted_is_pointed_at_the_target():
     system = a_rolling_group()
     group = replace(system.groups.by_name[GROUP], launch=of("9"))
     assert not points_at(group, Target(template=V1), system.ports.templates)
+
+
+def test_a_start_makes_its_own_version_where_an_owner_deleted_the_one_of_the_start_before():
+    """EC2 answers a client token that it knows with the version made then, or refuses it for another source."""
+    system = launching("1")
+    asked = {"request": UpgradeRequest(image="ami-00000000000000009"), "prepared": False}
+    draining(system, attempt=1, **asked)
+    made = STEPS["prepare"](RUN, {"step": "prepare"}, system.ports)
+    first = system.upgrades.records[GROUP].target.template
+    assert made.next is Next.POINT and first is not None
+    system.templates._model.template(first.id or first.name).gone.add(first.version)
+    draining(system, attempt=2, **asked)
+    STEPS["prepare"](RUN, {"step": "prepare"}, system.ports)
+    second = system.upgrades.records[GROUP].target.template
+    assert second is not None and second.version != first.version
+    assert points_at(
+        replace(system.groups.by_name[GROUP], launch=LaunchSource(template=second)),
+        Target(template=second),
+        system.templates,
+    )

@@ -10,7 +10,7 @@ from leeward.model.launch import LaunchTemplateRef
 from leeward.model.nodegroup import Nodegroup
 from leeward.ports.compute import LaunchSources, Templates
 from leeward.upgrade.members import Target
-from leeward.upgrade.record import UpgradeRecord
+from leeward.upgrade.record import UpgradeRecord, version_token
 
 CUSTOM = "CUSTOM"  # AMI type: the image is the launch template's, its id stands for the release
 
@@ -27,14 +27,14 @@ def wanted(record: UpgradeRecord, nodegroup: Nodegroup | None, templates: Templa
 
 def made(record: UpgradeRecord, nodegroup: Nodegroup, templates: Templates) -> Target:
     """Return the target with a version of the group's own launch template made for the image that is asked for, once:
-    its token follows from the record. A rollback keeps the release that it returns to.
+    its token follows from the start. A rollback keeps the release that it returns to.
     """
     if record.rolling_back and record.target.release is not None:
         return record.target
     if not record.request.image or nodegroup.template is None:
         return wanted(record, nodegroup, templates)
     template = LaunchTemplateRef(id=nodegroup.template[0], version=nodegroup.template[1])
-    token = f"leeward-{record.stamp}-{record.request.image}"
+    token = version_token(record, record.request.image)
     new = templates.version_for(template, record.request.image, token=token)
     return Target(nodegroup=record.target.nodegroup, source=(new.id or template.id, new.version))
 
