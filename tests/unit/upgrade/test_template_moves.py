@@ -115,18 +115,18 @@ def test_a_group_whose_own_version_was_deleted_is_pointed_at_the_target():
 def test_a_start_makes_its_own_version_where_an_owner_deleted_the_one_of_the_start_before():
     """EC2 answers a client token that it knows with the version made then, or refuses it for another source."""
     system = launching("1")
-    asked = {"request": UpgradeRequest(image="ami-00000000000000009"), "prepared": False}
-    draining(system, attempt=1, **asked)
-    made = STEPS["prepare"](RUN, {"step": "prepare"}, system.ports)
-    first = system.upgrades.records[GROUP].target.template
-    assert made.next is Next.POINT and first is not None
+    draining(system, request=UpgradeRequest(image="ami-00000000000000009"))
+    first = prepared(system)
     system.templates._model.template(first.id or first.name).gone.add(first.version)
-    draining(system, attempt=2, **asked)
-    STEPS["prepare"](RUN, {"step": "prepare"}, system.ports)
-    second = system.upgrades.records[GROUP].target.template
-    assert second is not None and second.version != first.version
-    assert points_at(
-        replace(system.groups.by_name[GROUP], launch=LaunchSource(template=second)),
-        Target(template=second),
-        system.templates,
-    )
+    record = system.upgrades.records[GROUP]
+    system.upgrades.records[GROUP] = replace(record, attempt=record.attempt + 1, prepared=False)
+    second = prepared(system)
+    assert second.version != first.version
+    assert system.ports.templates.numbered(second) == second
+
+
+def prepared(system):
+    assert STEPS["prepare"](RUN, {"step": "prepare"}, system.ports).next is Next.POINT
+    template = system.upgrades.records[GROUP].target.template
+    assert template is not None
+    return template
