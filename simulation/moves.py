@@ -39,9 +39,9 @@ class Moves:
         ] = {}  # controller -> evictions without a successor
         self._moved: dict[str, tuple[float, bool]] = {}  # uid of a pod that succeeds another -> when, nothing urgent
         self._undone: dict[str, float] = {}  # group -> when an operator last took its upgrade back
-        self._booting: set[str] = set()  # launches whose Node has not joined
+        self._booting: dict[str, str] = {}  # launches whose Node has not joined -> their group
         self._taken_by_others = (
-            0  # launches that ended before they joined, and not for us: their place is launched again
+            0  # launches that ended before they joined, and not for us, or because an operator took the upgrade back
         )
         self._now = 0.0
         self.evicted = self.again = self.calm = self.calm_again = 0
@@ -62,10 +62,10 @@ class Moves:
     def check(self, view: WorldView) -> Iterator[str]:
         """Count the new evictions; yields nothing, because a single move breaks no rule."""
         self._now = view.now
-        self._follow_launches(view)
         ordered = [(request.action, request.group) for request in self._new("ordered", view.ordered)]
         ended = [(ending.action, ending.group) for ending in self._new("endings", view.endings)]
         self._undone |= {group: view.now for action, group in (*ordered, *ended) if action in UNDO}
+        self._follow_launches(view)
         for eviction in self._new("evictions", view.evictions):
             pod, node = eviction.pod, self._unasked.under.get(eviction.pod.node)
             calm = node is not None and not self._is_asked(node, eviction.instance, view)
@@ -82,10 +82,13 @@ class Moves:
 
     def _follow_launches(self, view: WorldView) -> None:
         """Count launches that others took in their boot, while EC2 still knows them: it forgets an ended instance."""
-        self._booting.update(instance for _, instance in self._new("launches", view.launches))
+        for _, instance in self._new("launches", view.launches):
+            group = group_of(view, instance)
+            self._booting[instance] = group.name if group is not None else ""
         for instance in [one for one in self._booting if view.joined(one) or not view.running(one)]:
-            self._booting.discard(instance)
-            self._taken_by_others += not (view.joined(instance) or instance in view.asked_by_us)
+            undone = self._undone.get(self._booting.pop(instance))
+            ours = instance in view.asked_by_us and (undone is None or view.now - undone >= WITHIN)
+            self._taken_by_others += not (view.joined(instance) or ours)
 
     def _is_asked(self, node: Obj, instance: str, view: WorldView) -> bool:
         """Return whether something urgent or an operator has asked for the node."""

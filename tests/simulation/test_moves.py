@@ -1,5 +1,7 @@
 """Figures of the disturbance: pods moved again, launches, minutes under our taint, and their limits."""
 
+from dataclasses import replace
+
 import pytest
 
 from simulation.invariants import Checker, Rule
@@ -91,6 +93,23 @@ def test_a_launch_that_others_end_in_its_boot_is_no_launch_without_need_though_e
     checker.after_event(world)
     world.unjoined.clear()
     assert Rule.MOVES not in {one.rule for one in checker.at_the_end(world)}
+
+
+@pytest.mark.parametrize(("orders", "broken"), [((), True), (("pause",), True), (("abort",), False)])
+def test_a_launch_that_we_end_in_its_boot_was_needed_where_an_operator_takes_the_upgrade_back(orders, broken):
+    world, checker = World(), Checker()
+    names = [f"i-new{number}" for number in range(SPARE + 1)]
+    group = world.groups[GROUP]
+    members = tuple(replace(group.instances[0], id=name) for name in names)
+    world.groups[GROUP] = replace(group, instances=(*group.instances, *members))
+    world.launches = [(f"{name}/1", name) for name in names]
+    world.unjoined.update(names)
+    checker.after_event(world)
+    world.ordered = [Ordered(at=0.0, group=GROUP, asked={"group": GROUP, "action": action}) for action in orders]
+    world.ended.update(names)
+    world.asked_by_us = set(names)
+    checker.after_event(world)
+    assert (Rule.MOVES in {one.rule for one in checker.at_the_end(world)}) is broken
 
 
 def test_minutes_count_from_the_taint_to_its_end():
