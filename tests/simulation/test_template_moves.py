@@ -43,3 +43,19 @@ def test_a_version_that_comes_back_within_minutes_changes_nothing():
     world = moved(90, "3")
     world.at(BEGIN + 150, lambda: world.world.fleet.groups[GROUP].point_at("2")).run()
     assert (world.ended(), world.at_rest(SIZE)) == ("Upgraded", True)
+
+
+@pytest.mark.parametrize("at", [100, 1800])
+def test_an_abort_leaves_the_version_that_others_have_set(at):
+    world = moved(90, "3").start("abort", at=BEGIN + at, action="abort").run()
+    assert "Aborted" in {world.ended(), world.ended("abort")}, world.why("abort")
+    assert (world.group.launch.template.version, world.group.desired, world.cordoned) == ("3", SIZE, [])
+
+
+def test_an_abort_returns_to_the_version_that_the_owner_had_set_before_the_upgrade():
+    world = Upgraded(a_fleet(size=SIZE, maximum=30)).start(launchTemplateVersion="3")
+    world.template.add("ami-00000000000000003")
+    world.at(BEGIN - 60, lambda: world.world.fleet.groups[GROUP].point_at("2"))
+    world.start("abort", at=BEGIN + 150, action="abort").run()
+    assert world.ended("abort") == "ControlRequestRecorded"
+    assert (world.ended(), world.group.launch.template.version) == ("Aborted", "2")

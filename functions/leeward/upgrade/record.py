@@ -10,6 +10,7 @@ from datetime import datetime
 from enum import StrEnum
 from hashlib import sha256
 
+from leeward.model.launch import LaunchTemplateRef
 from leeward.model.surge_instance import SurgeInstance, SurgeOwner
 from leeward.upgrade.members import Target
 from leeward.upgrade.surge.sizes import Strategy
@@ -80,7 +81,8 @@ class UpgradeRecord:
     instances (names of nodes do as well) whose drain has failed, once for each failure of this start, `reasons` why.
     `previous`: what a rollback returns to; `rolling_back`: that is under way. `canary_done`: when the last canary node
     was finished. `prepared`: the target is known, its version made; `pointed`: the group launches it, or others have
-    changed that since.
+    changed that since; `pointed_at`: every version at which the upgrade has pointed the group; `own`: what the group
+    launched before, None where that was the target.
 
     `surge`: the most new nodes that are not offset; `zones`: members in each zone at the start. `execution` holds the
     lease, the `attempt`th of this upgrade. `suspended`: Leeward has suspended AZRebalance; `raised_maximum`: it has
@@ -138,6 +140,8 @@ class UpgradeRecord:
     rolling_back: bool = False
     prepared: bool = False
     pointed: bool = False
+    pointed_at: tuple[LaunchTemplateRef, ...] = ()
+    own: LaunchTemplateRef | None = None
     checked: bool = False
     suspended: bool = False
     raised_maximum: bool = False

@@ -22,6 +22,7 @@ from leeward.upgrade.observation import Observation, described, measured, observ
 from leeward.upgrade.record import ControlRequest, UpgradeRecord
 from leeward.upgrade.run import Next, Run
 from leeward.upgrade.surge.orders import launch_ordered
+from leeward.upgrade.template_moves import before_it, is_version, set_by_others
 from leeward.upgrade.templates import point_group
 from leeward.upgrade.termination_requests import request_terminations
 from leeward.upgrade.waits import again, longest_wait, pods_left, track_wait
@@ -85,11 +86,17 @@ def _settle_held(record: UpgradeRecord, held: Mapping[str, TerminationRecord], p
 
 
 def _pointed_back(record: UpgradeRecord, group: Group, ports: Ports) -> tuple[UpgradeRecord, str]:
-    """Point the group at the version before. Return the record with its warnings, and the sentence of a denial. Where
-    that version was deleted, the abort ends all the same, so that the nodes return to service.
+    """Point the group at the version before, unless others have set another one. Return the record with its warnings,
+    and the sentence of a denial. Where that version was deleted, the abort ends all the same, so that the nodes return
+    to service.
     """
+    before, others = before_it(record), set_by_others(record, group, ports.templates)
+    if others is not None:
+        said = f"{record.group} launches {others.label}, which others have set: the abort leaves it"
+        changed = record if is_version(others, before) else with_warning(record, said)
+        return (written(changed, ports.upgrades) if changed != record else record), ""
     try:
-        denied = "" if record.previous is None else point_group(record, group, record.previous, ports)
+        denied = "" if before is None else point_group(record, group, before, ports)
     except ObjectGoneError as error:
         changed = with_warning(record, f"{record.group} launches what it did, the version before was deleted: {error}")
         return (written(changed, ports.upgrades) if changed != record else record), ""

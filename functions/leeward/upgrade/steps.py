@@ -34,7 +34,7 @@ from leeward.upgrade.run import Next, Run
 from leeward.upgrade.start import take_lease
 from leeward.upgrade.surge.orders import DESIRED_SIZE
 from leeward.upgrade.surge.sizes import most_extra, parallelism, surge
-from leeward.upgrade.template_moves import wait_or_fail
+from leeward.upgrade.template_moves import noted, wait_or_fail
 from leeward.upgrade.templates import point_group, prepared
 from leeward.upgrade.termination_requests import end_never_joined
 from leeward.upgrade.waits import STALLED, again, held, resumed, track_wait
@@ -89,7 +89,7 @@ def point(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     maximum = record.maximum + most_extra(strategy, limit, observation.preflight.parallel, left, most)
     record = written(
         replace(
-            record,
+            noted(record, group, ports.templates),
             surge=limit,
             suspended=record.suspended or AZ_REBALANCE not in group.suspended,
             raised_maximum=record.raised_maximum or maximum > group.maximum,

@@ -3,7 +3,7 @@ the group at another version of its launch template, back at the old one most of
 
 Every node that the upgrade replaced would then come back from that version, old to the upgrade's target, and would be
 replaced again, without end. So nothing new starts. The upgrade ends if the group is not pointed back soon; it does not
-point the group back by itself, because the two would take turns."""
+point the group back by itself, because the two would take turns. An abort takes back only what the upgrade has set."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -16,6 +16,7 @@ from leeward.ports.clock import Clock
 from leeward.ports.compute import Templates
 from leeward.ports.records import Upgrades
 from leeward.upgrade.lease import written
+from leeward.upgrade.members import Target
 from leeward.upgrade.observation import Observation
 from leeward.upgrade.record import UpgradeRecord
 from leeward.upgrade.run import Next, Run
@@ -62,6 +63,46 @@ def as_launched(record: UpgradeRecord) -> UpgradeRecord:
     """Return the record with what the group launches as its target, which the next steps determine."""
     request = replace(record.request, image="", template_version="", kubernetes="", automatic="")
     return replace(record, request=request, prepared=False, pointed=False, checked=False, rolling_back=False)
+
+
+def noted(record: UpgradeRecord, group: Group, templates: Templates) -> UpgradeRecord:
+    """Return the record with the target among the versions at which the upgrade has pointed the group, and with the
+    version that its owner had it launch. An automatic upgrade leaves that out: its parameter has the new image already.
+    """
+    target, template = record.target.template, group.launch.template
+    if record.pointed or target is None or template is None:
+        return record
+    now = _numbered(template, templates)
+    if now is not None and not _is_ours(now, record) and not record.request.automatic:
+        record = replace(record, own=now)
+    listed = any(_is_same(version, target) for version in record.pointed_at)
+    return record if listed else replace(record, pointed_at=(*record.pointed_at, target))
+
+
+def before_it(record: UpgradeRecord) -> Target | None:
+    """Return what the group launches after an abort: what its owner had it launch, else the version before. An abort of
+    a rollback returns to the version that was rolled back from.
+    """
+    if record.own is None or record.rolling_back:
+        return record.previous
+    return replace(record.previous or record.target, template=record.own)
+
+
+def set_by_others(record: UpgradeRecord, group: Group, templates: Templates) -> LaunchTemplateRef | None:
+    """Return the version that the group launches where it is none of this upgrade's; None where it is, or is gone."""
+    template = group.launch.template
+    now = _numbered(template, templates) if template is not None else None
+    return None if now is None or _is_ours(now, record) else now
+
+
+def is_version(now: LaunchTemplateRef, target: Target | None) -> bool:
+    """Return whether the version is the target's own."""
+    return target is not None and target.template is not None and _is_same(now, target.template)
+
+
+def _is_ours(now: LaunchTemplateRef, record: UpgradeRecord) -> bool:
+    versions = (record.target.template, *record.pointed_at)
+    return any(version is not None and _is_same(now, version) for version in versions)
 
 
 def _launches(record: UpgradeRecord, group: Group) -> Iterator[tuple[LaunchTemplateRef, LaunchTemplateRef]]:

@@ -210,4 +210,10 @@ OF_ENDINGS = (
         edits=(edit("leeward.upgrade.start._retargeted", "as_launched(record) if moved else record", "record"),),
         tests=("tests/simulation/test_template_moves.py",),
     ),
+    Planted(
+        name="an abort takes the group away from the version that its owner has set since",
+        story="points the group back, whatever it launches",
+        edits=(edit("leeward.upgrade.rollback._pointed_back", "if others is not None:", "if False:"),),
+        tests=("tests/simulation/test_template_moves.py",),
+    ),
 )

@@ -406,7 +406,7 @@ OF_UPGRADE_EDGES = (
         edits=(
             edit(
                 f"{UPGRADE}.rollback._pointed_back",
-                "point_group(record, group, record.previous, ports)",
+                "point_group(record, group, before, ports)",
                 '""',
             ),
         ),

@@ -106,6 +106,65 @@ def test_an_abort_ends_where_the_version_before_was_deleted():
     assert "the version before was deleted" in system.upgrades.records[GROUP].warnings[-1]
 
 
+V3 = replace(V1, version="3")
+
+
+def aborted(launched, **given):
+    """An abort, twice, of a group that launches this version."""
+    system = launching(launched)
+    for number in "234":
+        system.templates.version_for(V1, f"ami-{number:0>17}", token=number)
+    draining(system, previous=Target(template=V1), control=ControlRequest.ABORT, **given)
+    for _ in range(2):
+        STEPS["undo"](RUN, {}, system.ports)
+    return system.groups.by_name[GROUP].launch.template.version, system.upgrades.records[GROUP].warnings
+
+
+@pytest.mark.parametrize("prepared", [True, False])
+def test_an_abort_leaves_a_version_that_others_have_set_since(prepared):
+    launched, warnings = aborted("3", pointed=prepared, prepared=prepared, pointed_at=(V2,))
+    assert launched == "3"
+    assert warnings == ("web-a launches lt-web-a version 3, which others have set: the abort leaves it",)
+
+
+def test_an_abort_returns_to_what_the_group_launched_before_the_upgrade():
+    assert aborted("2", pointed=True, pointed_at=(V2,), own=V3) == ("3", ())
+
+
+@pytest.mark.parametrize(("launched", "left"), [("2", "1"), ("1", "1"), ("4", "1")])
+def test_an_abort_points_back_from_each_version_at_which_the_upgrade_has_pointed_the_group(launched, left):
+    """Version 4 was the target of an earlier start, from which the group was not pointed away yet."""
+    assert aborted(launched, pointed_at=(replace(V1, version="4"), V2)) == (left, ())
+
+
+def test_an_abort_of_a_rollback_ignores_what_the_group_launched_before_the_upgrade():
+    turned = {"target": Target(template=V2), "rolling_back": True, "pointed": True}
+    launched, _ = aborted("2", pointed_at=(V1, V2), own=V3, **turned)
+    assert launched == "1"
+
+
+@pytest.mark.parametrize(
+    ("launched", "given", "own"),
+    [
+        ("3", {}, V3),
+        ("2", {}, None),  # the target already
+        ("4", {"pointed_at": (replace(V1, version="4"),)}, None),  # the target of an earlier start
+        ("$Latest", {}, replace(V1, version="4")),
+        ("3", {"pointed": True}, None),
+        ("3", {"request": UpgradeRequest(automatic="ami-2")}, None),  # whose parameter has the new image already
+    ],
+)
+def test_what_the_group_launched_before_is_recorded_before_it_is_pointed_elsewhere(launched, given, own):
+    system = launching(launched)
+    for number in "234":
+        system.templates.version_for(V1, f"ami-{number:0>17}", token=number)
+    draining(system, **{"pointed": False, "prepared": True, **given})
+    STEPS["point"](RUN, {}, system.ports)
+    STEPS["point"](RUN, {}, system.ports)
+    record = system.upgrades.records[GROUP]
+    assert (record.own, V2 in record.pointed_at) == (own, "pointed" not in given)
+
+
 def test_a_group_whose_own_version_was_deleted_is_pointed_at_the_target():
     system = a_rolling_group()
     group = replace(system.groups.by_name[GROUP], launch=of("9"))
