@@ -49,6 +49,15 @@ def test_a_word_of_a_newer_version_that_decides_is_waited_for(read):
         read(termination if read is record_of else upgrade)
 
 
+@pytest.mark.parametrize("change", [{"period": None}, {"causes": ["a"]}, {"subject": {}}, {"times": {"claimed": 7}}])
+def test_a_record_in_another_shape_is_named_and_waited_for(change):
+    item = new_record(a_subject(), FULL, NOW, deployment="a") | change
+    with pytest.raises(NewerRecordError, match=rf"^termination#{INSTANCE}: .*another version of Leeward"):
+        record_of(item)
+    with pytest.raises(NewerRecordError, match=r"^upgrade#web: .*another version of Leeward"):
+        upgrade_of({"pk": "upgrade#web", "group": "web", "orders": ["a"]})
+
+
 @pytest.mark.parametrize(
     ("value", "wire"),
     [("a", {"S": "a"}), (7, {"N": "7"}), (True, {"BOOL": True}), ([], {"L": []}), ({"x": 1}, {"M": {"x": {"N": "1"}}})],

@@ -31,6 +31,7 @@ from leeward.ports.clock import Clock
 from leeward.ports.compute import Instances
 from leeward.ports.kubernetes import Clusters, Kubernetes
 from leeward.ports.records import Claims
+from leeward.termination.readable_records import read_apart
 
 READ_SINGLY = 3  # Nodes; more are listed
 R = TypeVar("R")
@@ -204,7 +205,7 @@ def _recorded(messages: Sequence[InterruptionMessage], claims: Claims, clock: Cl
     names = worth_reading(messages)
     if not names:
         return Recorded()
-    records = attempt(lambda: claims.read_all(names))
+    records = attempt(lambda: read_apart(names, claims).read)
     return Recorded() if isinstance(records, LeewardError) else recorded(messages, records, clock.now())
 
 

@@ -25,6 +25,7 @@ from leeward.reconcile.zone_balance import balanced, resume, suspend, uneven
 from leeward.reconcile.zone_record import written
 from leeward.termination.decisions import only_evacuated
 from leeward.termination.execution import start, subject_of
+from leeward.termination.readable_records import read_apart
 
 EVENT = "ZoneEvacuation"  # reason of the Event on each node that leaves
 
@@ -92,7 +93,7 @@ def inputs_of(state: ClusterState, ports: Ports, instances: Iterable[str]) -> Ev
         pods=pods,
         volumes=by_claim(kubernetes.volumes()) if claimed else {},
         subnets=ports.network.subnets(sorted({name for group in state.selected for name in group.subnets})),
-        records=ports.claims.read_all(sorted(filter(None, instances))),
+        records=read_apart(sorted(filter(None, instances)), ports.claims).read,
         closed=shifts.zones,
         budgets=PdbIndex(kubernetes.budgets()),
         now=ports.clock.now(),

@@ -19,6 +19,7 @@ from leeward.reconcile.hooks import answer, handling_is_off, members_in, our_hoo
 from leeward.reconcile.records import is_open
 from leeward.reconcile.result import ReconcileResult
 from leeward.retry import retry
+from leeward.termination.readable_records import read_apart
 
 AGAIN_AFTER = 2.0  # seconds
 BOOTS_WITHIN = timedelta(minutes=15)  # as in termination.placement_inputs and upgrades: a later boot is not expected
@@ -44,10 +45,12 @@ def answer_switched_off_launches(state: ClusterState, ports: Ports, result: Reco
     for group, members in members_in(is_held_at_launch, state.selected):
         with result.isolate(group.name):
             ours = our_hooks(LAUNCHING, state, group, ports) if handling_is_off(state, group) else []
-            records = ports.claims.read_all([member.id for member in members]) if ours else {}
+            records = read_apart((member.id for member in members if ours), ports.claims)
             for member in members if ours else ():
                 with result.isolate(member.id):
-                    record = records.get(member.id)
+                    if member.id in records.unreadable:
+                        continue  # a drain may have begun
+                    record = records.read.get(member.id)
                     if not is_open(record) or _since(record) is not None:
                         answer(ours, group, member, ports.groups, result)
 

@@ -2,15 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 
-from leeward.errors import LeewardError, NewerRecordError, UnexpectedError
-from leeward.isolation import attempt
+from leeward.errors import NewerRecordError
 from leeward.model.termination import Status, TerminationRecord
 from leeward.ports.clock import Clock
 from leeward.ports.records import Claims
 from leeward.reconcile.result import ReconcileResult
 from leeward.retry import retry
+from leeward.termination.readable_records import read_apart
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,27 +36,14 @@ def open_records(clock: Clock, claims: Claims, result: ReconcileResult) -> Mappi
 
 
 def read_records(instances: Sequence[str], clock: Clock, claims: Claims, result: ReconcileResult) -> Records:
-    """Read the existing records in one call; one by one if one of them cannot be parsed, which `result` then names.
-    Raises the table's errors: a termination under way must not be taken for one that no execution handles.
+    """Read the existing records; `result` names those that cannot be parsed. Raises the table's errors: a termination
+    under way must not be taken for one that no execution handles.
     """
-    if not instances:
-        return Records(read={})
-    together = attempt(lambda: retry(lambda: claims.read_all(instances), clock))
-    if not isinstance(together, LeewardError):
-        return Records(read=together)
-    if not isinstance(together, NewerRecordError | UnexpectedError):
-        raise together
-    records: dict[str, TerminationRecord] = {}
-    unreadable: dict[str, LeewardError] = {}
-    for name in instances:
-        record = attempt(partial(claims.read, name))
-        if isinstance(record, LeewardError):
-            unreadable[name] = record
-            result.note(f"the record of {name}", record)
-        elif record is not None:
-            records[name] = record
-    newer = frozenset(name for name, error in unreadable.items() if isinstance(error, NewerRecordError))
-    return Records(read=records, unreadable=frozenset(unreadable), newer=newer)
+    records = retry(lambda: read_apart(instances, claims), clock)
+    for name, error in records.unreadable.items():
+        result.note(f"the record of {name}", error)
+    newer = frozenset(name for name, error in records.unreadable.items() if isinstance(error, NewerRecordError))
+    return Records(read=records.read, unreadable=frozenset(records.unreadable), newer=newer)
 
 
 def is_open(record: TerminationRecord | None) -> bool:

@@ -13,6 +13,7 @@ from leeward.model.times import format_instant
 from leeward.policy.document import NodePolicy
 from leeward.ports import Ports
 from leeward.ports.clock import Clock
+from leeward.reconcile.records import read_records
 from leeward.reconcile.result import ReconcileResult
 from leeward.reconcile.withdrawn import Listed, drop_withdrawn_maintenance
 from leeward.termination.decisions import FAR_AHEAD
@@ -38,9 +39,12 @@ def _claim_due(scheduled: Listed, state: ClusterState, ports: Ports, result: Rec
     }
     if not events:
         return
-    records, instances = ports.claims.read_all(sorted(events)), ports.instances.describe(sorted(events))
-    for name, due in sorted(events.items()):
-        instance, record = instances.get(name), records.get(name)
+    records, instances = (
+        read_records(sorted(events), ports.clock, ports.claims, result),
+        ports.instances.describe(events),
+    )
+    for name, due in sorted((name, due) for name, due in events.items() if name not in records.unreadable):
+        instance, record = instances.get(name), records.read.get(name)
         for event in due:
             if instance is not None and not instance.ended and not _is_known(event, record):
                 with result.isolate(name):

@@ -14,6 +14,7 @@ from leeward.model.termination import Subject, TerminationRecord
 from leeward.ports import Ports
 from leeward.termination import capacity_ledger
 from leeward.termination.execution import is_open, request
+from leeward.termination.readable_records import read_apart
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +43,7 @@ def shrunk_by(groups: Mapping[str, str], began: datetime, ports: Ports) -> froze
     since = began - capacity_ledger.MARGIN
     said = {group: ports.groups.activities(group, since) for group in sorted(set(groups.values()))}
     shrunk = [new for new in groups if capacity_ledger.ending(new, said[groups[new]]) is capacity_ledger.Ending.SHRUNK]
-    terminations = ports.claims.read_all(shrunk) if shrunk else {}
+    terminations = read_apart(shrunk, ports.claims).read
     return frozenset(new for new in shrunk if not offsets_another(terminations.get(new), new))
 
 

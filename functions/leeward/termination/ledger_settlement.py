@@ -20,6 +20,7 @@ from leeward.termination import capacity_ledger
 from leeward.termination.capacity_ledger import Ending, only_surplus
 from leeward.termination.execution import request, subject_of
 from leeward.termination.instance_state import InstanceState, read
+from leeward.termination.readable_records import read_apart
 
 
 def settle(situation: InstanceState, ports: Ports) -> str | None:
@@ -176,7 +177,7 @@ def _asked_before(members: Sequence[str], claims: Claims) -> Settlement:
     termination only offsets launches: the instance that was asked last, and would have been retried, has ended. Written
     off then, the group would stay one too large.
     """
-    records = claims.read_all(members)
+    records = read_apart(members, claims).read
     known = [records[name] for name in members if name in records]
     closed = [record for record in known if record.status is Status.CLOSED]
     open_for_surplus = [record for record in known if record.status is Status.OPEN and only_surplus(record)]

@@ -15,6 +15,7 @@ from leeward.errors import ObjectGoneError, TerminalError
 from leeward.model.launch_refusal import RefusalCause, cause_in
 from leeward.model.maximum import RaisedMaximum
 from leeward.model.termination import Replacement, Status, TerminationRecord
+from leeward.termination.readable_records import read_apart
 
 if TYPE_CHECKING:
     from leeward.model.group import Group
@@ -138,8 +139,9 @@ def put_back(
     name, now = item.group, ports.clock.now()
     if not item.active or (item.restoring is not None and now - item.restoring < ABANDONED):
         return False
-    records = ports.claims.read_all(item.holders)
-    holders = tuple(holder for holder in item.holders if _needs_capacity(records.get(holder)))
+    records = read_apart(item.holders, ports.claims)
+    needed = {holder for holder in item.holders if _needs_capacity(records.read.get(holder))}
+    holders = tuple(holder for holder in item.holders if holder in needed | records.unreadable.keys())
     if holders != item.holders or item.restoring is not None:
         written = ports.maxima.write(replace(item, holders=holders, restoring=None))
         if written is None:

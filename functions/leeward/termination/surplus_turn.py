@@ -28,6 +28,7 @@ from leeward.termination.capacity_ledger import is_under_way, only_surplus, to_o
 from leeward.termination.drain_plan import DrainPlan
 from leeward.termination.eviction import plan_now
 from leeward.termination.instance_state import InstanceState, find_node
+from leeward.termination.readable_records import read_apart
 from leeward.termination.run import Next, Run
 from leeward.upgrade.record import UpgradeRecord, cause_id
 from leeward.upgrade.surge.sizes import parallelism
@@ -130,11 +131,12 @@ class _Queue:
 def _queue(situation: InstanceState, now: datetime, ports: Ports) -> _Queue:
     record, policy = situation.record, situation.policy
     groups = _groups(record, policy, ports)
-    records = ports.claims.read_all(member.id for group in groups.values() for member in group.instances)
+    read = read_apart((member.id for group in groups.values() for member in group.instances), ports.claims)
+    records = read.read
     upgrades = {name: ports.upgrades.read(name) for name in groups}
     run = ports.disruptions.read(record.subject.cluster)
     run = run if run is not None and run.open else None
-    coming = _of_run(run, records, ports) if run is not None else set[str]()
+    coming = {*read.unreadable, *(_of_run(run, records, ports) if run is not None else ())}
     for upgrade in upgrades.values():
         coming |= _requested(upgrade, records)
     members = [(group, one) for group in groups.values() for one in group.instances]

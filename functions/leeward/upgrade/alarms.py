@@ -14,6 +14,7 @@ from leeward.ports.clock import Clock
 from leeward.ports.kubernetes import Clusters
 from leeward.ports.monitoring import Alarms
 from leeward.ports.records import Claims, Upgrades
+from leeward.termination.readable_records import read_apart
 from leeward.upgrade.capacity_ledger import not_requested, with_warning
 from leeward.upgrade.control import Move, Permission
 from leeward.upgrade.lease import written
@@ -71,7 +72,7 @@ def taken_back(
     """
     if not unrequested:
         return record, []
-    terminations = claims.read_all(unrequested)
+    terminations = read_apart(unrequested, claims).read
     begun = [old for old in unrequested if is_begun(record, old, terminations)]
     staying = [old for old in unrequested if old not in begun]
     return (written(not_requested(record, staying), upgrades) if staying else record), begun

@@ -4,7 +4,7 @@ Decides from the upgrade's record and from the termination records of the old in
 requested. Each new node launched ahead raises the desired size by one; one termination with decrement of a named old
 node offsets it (docs/designs/capacity-ledger.md, docs/designs/upgrade.md)."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
@@ -15,6 +15,7 @@ from leeward.ports.records import Claims
 from leeward.termination import capacity_ledger
 from leeward.termination.capacity_ledger import Ending
 from leeward.termination.decisions import RESTS, held_for_upgrade
+from leeward.termination.readable_records import read_apart
 from leeward.upgrade.record import UpgradeRecord, cause_id, surge_of
 
 SECOND_OBSERVATION = timedelta(seconds=60)  # a launch may be visible in the group before it is recorded
@@ -35,12 +36,16 @@ class LedgerView:
     unforced: tuple[str, ...] = ()
 
 
-def conclude(record: UpgradeRecord, terminations: Mapping[str, TerminationRecord]) -> LedgerView:
-    """Update the record from every old instance that is under way. Run again on the result, it changes nothing."""
+def conclude(
+    record: UpgradeRecord, terminations: Mapping[str, TerminationRecord], unreadable: Collection[str] = ()
+) -> LedgerView:
+    """Update the record from every old instance that is under way. Run again on the result, it changes nothing.
+    `unreadable`: instances whose termination record cannot be read; nothing is concluded of them.
+    """
     unclaimed: list[str] = []
     failures: dict[str, str] = {}
     unforced: list[str] = []
-    for old in list(record.under_way):
+    for old in [name for name in record.under_way if name not in unreadable]:
         termination = terminations.get(old)
         if termination is None or not _is_requested(record, old, termination):
             unclaimed.append(old)
@@ -60,7 +65,8 @@ def concluded(record: UpgradeRecord, claims: Claims) -> UpgradeRecord:
     """Return the record updated from the terminations under way: they may have ended while no execution of the upgrade
     ran.
     """
-    return conclude(record, claims.read_all(record.under_way)).record
+    ends = read_apart(record.under_way, claims)
+    return conclude(record, ends.read, ends.unreadable.keys()).record
 
 
 def held_by_hook(

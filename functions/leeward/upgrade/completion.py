@@ -15,6 +15,7 @@ from leeward.ports import Ports
 from leeward.ports.autoscaling import Groups
 from leeward.ports.records import Claims, Upgrades
 from leeward.termination import capacity_ledger
+from leeward.termination.readable_records import read_apart
 from leeward.upgrade.capacity_ledger import with_warning, without
 from leeward.upgrade.cordoning import uncordon
 from leeward.upgrade.eviction_failures import describe_blocked
@@ -99,8 +100,9 @@ def _candidates(record: UpgradeRecord, observation: Observation, claims: Claims)
     protection holds, but not for launches of the upgrade. One whose termination is open already is left alone.
     """
     preflight, taken = observation.preflight, set(record.assigned.values())
-    terminations = claims.read_all(one.instance.id for one in preflight.members)
-    busy = {name for name, termination in terminations.items() if termination.status is Status.OPEN}
+    terminations = read_apart((one.instance.id for one in preflight.members), claims)
+    busy = {name for name, termination in terminations.read.items() if termination.status is Status.OPEN}
+    busy |= terminations.unreadable.keys()
     free = [
         one
         for one in preflight.members

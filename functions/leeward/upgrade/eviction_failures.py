@@ -14,6 +14,7 @@ from leeward.model.termination import Status, TerminationRecord
 from leeward.policy.durations import format_duration
 from leeward.ports.records import Claims
 from leeward.termination.capacity_ledger import waits_for_turn
+from leeward.termination.readable_records import read_apart
 from leeward.upgrade.observation import Observation
 from leeward.upgrade.preflight.model import Preflight
 from leeward.upgrade.preflight.pod_checks import tolerates_drain_taints
@@ -130,10 +131,12 @@ def describe_blocked(instances: Iterable[str], record: UpgradeRecord, observatio
     `instances`: ids of the nodes' instances; at most `MOST_NAMED` are described, the others are counted.
     """
     named = sorted(instances)
-    terminations = claims.read_all(named[:MOST_NAMED])
+    terminations = read_apart(named[:MOST_NAMED], claims)
     nodes = {node.instance_id: node for node in observation.preflight.snapshot.nodes if node.instance_id in named}
     blocked = [
-        _blocked(instance, nodes.get(instance), terminations.get(instance), record, observation)
+        f"{instance} does not leave: its record cannot be read: {terminations.unreadable[instance]}"
+        if instance in terminations.unreadable
+        else _blocked(instance, nodes.get(instance), terminations.read.get(instance), record, observation)
         for instance in named[:MOST_NAMED]
     ]
     more = len(named) - len(blocked)

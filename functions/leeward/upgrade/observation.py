@@ -23,6 +23,7 @@ from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.termination import capacity_ledger
 from leeward.termination.given_up_launches import shrunk_by
 from leeward.termination.maximum_size import owners_maximum
+from leeward.termination.readable_records import read_apart
 from leeward.time_budget import SearchTime
 from leeward.upgrade.members import Target
 from leeward.upgrade.preflight.model import FOR_SEARCH, Preflight, PreflightInputs
@@ -150,7 +151,7 @@ def launched_ahead_of_shifts(group: Group, cluster: str, ports: Ports) -> int:
     if not launched:
         return 0
     offsets = {new: node.offset_by for new, node in launched.items() if node.offset_by}
-    terminations = ports.claims.read_all(sorted(set(offsets.values()))) if offsets else {}
+    terminations = read_apart(sorted(set(offsets.values())), ports.claims).read
     requested = {
         new
         for new, by in offsets.items()
@@ -184,10 +185,10 @@ def with_owners_maximum(record: UpgradeRecord, groups: Groups, maxima: Maxima) -
 
 def _others(group: Group, claims: Claims) -> list[TerminationRecord]:
     """Return the open termination records of the group. The index of open records lags: one that has just been claimed
-    is found as a member of the group.
+    is found as a member of the group. Those that cannot be read, of whatever group, are left out.
     """
     members = (member.id for member in group.instances)
-    terminations = claims.read_all(dict.fromkeys((*claims.open_instances(), *members)))
+    terminations = read_apart((*claims.open_instances(), *members), claims).read
     return [one for one in terminations.values() if one.subject.group == group.name and one.status is Status.OPEN]
 
 

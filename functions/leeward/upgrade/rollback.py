@@ -13,6 +13,7 @@ from leeward.policy.durations import format_duration
 from leeward.ports import Ports
 from leeward.ports.records import Upgrades
 from leeward.termination import capacity_ledger
+from leeward.termination.readable_records import read_apart
 from leeward.upgrade.capacity_ledger import conclude, concluded, held_by_hook, offset_by, settle_held, with_warning
 from leeward.upgrade.completion import PAUSE, adopt_raised, request_offsets, wait_for_size
 from leeward.upgrade.cordoning import uncordon
@@ -36,8 +37,8 @@ def undo(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     record = launch_ordered(read(run, ports.upgrades), ports)
     observation = observe(record, ports)
     record = adopt_raised(record, observation, ports.upgrades)
-    ends = ports.claims.read_all(record.under_way)
-    ledger = conclude(record, ends)
+    records = read_apart(record.under_way, ports.claims)
+    ends, ledger = records.read, conclude(record, records.read, records.unreadable.keys())
     if ledger.record != record:
         record = written(ledger.record, ports.upgrades)
     record, unrequested = still_allowed(record, ledger.unclaimed, observation.preflight, ports)

@@ -17,6 +17,7 @@ from leeward.ports.kubernetes import Clusters
 from leeward.ports.records import Claims
 from leeward.snapshot.gather import read_specs
 from leeward.termination.capacity_ledger import by_request, shrunk_since
+from leeward.termination.readable_records import read_apart
 from leeward.upgrade.alarms import announce, taken_back, watch_of, with_alarms, with_rollback
 from leeward.upgrade.capacity_ledger import (
     LedgerView,
@@ -69,8 +70,8 @@ def take_turn(before: UpgradeRecord, ports: Ports, *, drains: bool) -> Turn:
     """Take one turn. `drains`: whether terminations of old nodes may be requested, or new ones only launched."""
     before = launch_ordered(before, ports)  # a launch whose response was lost comes before every count
     observation = observe(before, ports)
-    ends = ports.claims.read_all(before.under_way)
-    ledger = conclude(before, ends)
+    records = read_apart(before.under_way, ports.claims)
+    ends, ledger = records.read, conclude(before, records.read, records.unreadable.keys())
     record = without_misfits(_without_gone(ledger, observation), ledger.unclaimed, ends, observation.preflight)
     record = _resized(adopted(record, observation), observation, ports, gating=not drains)
     record = with_canary(record, observation, ports.clock.now())
@@ -207,7 +208,7 @@ def _without_taken(
         for activity in activities
         if activity.leaves is not None and by_request(activity) and record.measured <= activity.at < first
     }
-    records = claims.read_all(taken) if taken else {}
+    records = read_apart(taken, claims).read
     taken -= {name for name, one in records.items() if Offset(instance=name) in one.offsets.values()}
     return replace(record, desired=max(record.desired - len(taken), 0), sized=first)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
 
-from leeward.errors import ObjectGoneError
+from leeward.errors import NewerRecordError, ObjectGoneError
 from leeward.model.instance import Instance
 from leeward.model.termination import Cause, CauseKind
 from leeward.ports import Ports
@@ -49,7 +49,8 @@ def request_terminations(
         if name in nodes:
             with suppress(ObjectGoneError):  # its termination finds no Node, and nothing to drain
                 kubernetes.cordon(nodes[name], record.group, exclude=True)
-        request(subject_of(instance, record.cluster, group=record.group), _causes(record, name, ports.clock), ports)
+        with suppress(NewerRecordError):  # it is requested when its record can be read; the wait for it ends in time
+            request(subject_of(instance, record.cluster, group=record.group), _causes(record, name, ports.clock), ports)
     return []
 
 

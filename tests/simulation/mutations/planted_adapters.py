@@ -25,7 +25,7 @@ OF_ADAPTERS = (
         story="takes what a record says for an error of the table",
         edits=(
             edit(
-                "leeward.reconcile.records.read_records",
+                "leeward.termination.readable_records.read_apart",
                 "isinstance(together, NewerRecordError | UnexpectedError)",
                 "isinstance(together, UnexpectedError)",
             ),

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 TERMINATION = "termination"  # value of the sparse index's hash key, and first part of a record's key
 ONCE = "once"
+MALFORMED = (AttributeError, KeyError, TypeError, ValueError)  # of an item in another shape than expected
 MILLION = 1_000_000  # the table holds whole numbers: dollars an hour in millionths
 
 Item = dict[str, Any]  # plain Python values; `claims` handles the wire's types
@@ -152,7 +153,8 @@ def times_item(times: Mapping[str, datetime]) -> Item:
 
 
 def record_of(item: Mapping[str, Any]) -> TerminationRecord:
-    """Return the record that an item holds. Raises NewerRecordError for a word that decides and is not known here.
+    """Return the record that an item holds. Raises NewerRecordError for a word that decides and is not known here, or
+    for another shape.
 
     During an update, and after its rollback, functions read what a newer version wrote. A cause of an unknown kind
     counts as `other`, so that the node is drained and terminated, and not held until the record expires; an unknown
@@ -160,8 +162,9 @@ def record_of(item: Mapping[str, Any]) -> TerminationRecord:
     """
     try:
         return _record_of(item)
-    except ValueError as error:
-        raise NewerRecordError(f"{item['pk']}: {error}; another version of Leeward may have written it") from error
+    except MALFORMED as error:
+        said = error if isinstance(error, ValueError) else repr(error)
+        raise NewerRecordError(f"{item['pk']}: {said}; another version of Leeward may have written it") from error
 
 
 def _record_of(item: Mapping[str, Any]) -> TerminationRecord:

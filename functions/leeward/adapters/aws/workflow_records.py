@@ -16,6 +16,7 @@ from functools import cache
 from typing import Any, Union, get_args, get_origin, get_type_hints
 from zlib import compress, decompress
 
+from leeward.adapters.aws.record_items import MALFORMED
 from leeward.adapters.aws.table import Table
 from leeward.disruption.record import DisruptionRecord
 from leeward.errors import NewerRecordError
@@ -122,14 +123,15 @@ def upgrade_of(item: Mapping[str, Any]) -> UpgradeRecord:
 
 
 def _record_of(kind: Any, item: Mapping[str, Any]) -> Any:
-    """Return the record. Raises NewerRecordError for a word that is not known here: a step that guessed what it means
-    would write the guess back.
+    """Return the record. Raises NewerRecordError for a word that is not known here, or another shape: a step that
+    guessed what it means would write the guess back.
     """
     try:
         return _built(kind, item)
-    except ValueError as error:
+    except MALFORMED as error:
         about = item.get("pk") or kind.__name__
-        raise NewerRecordError(f"{about}: {error}; another version of Leeward may have written it") from error
+        said = error if isinstance(error, ValueError) else repr(error)
+        raise NewerRecordError(f"{about}: {said}; another version of Leeward may have written it") from error
 
 
 def plain(value: Any) -> Any:

@@ -15,6 +15,7 @@ from leeward.ports.records import Claims
 from leeward.termination import capacity_ledger
 from leeward.termination.capacity_ledger import Ending, by_request
 from leeward.termination.given_up_launches import offsets_another
+from leeward.termination.readable_records import read_apart
 from leeward.upgrade.capacity_ledger import with_warning, without
 from leeward.upgrade.gate import CLOCKS
 from leeward.upgrade.members import Age
@@ -35,7 +36,7 @@ def settled(
     """
     staying = capacity_ledger.staying(observation.group)
     gone = [new for new in record.unassigned if new not in staying]
-    terminations = claims.read_all(gone) if gone else {}
+    terminations = read_apart(gone, claims).read
     for new in gone:
         activity = next((one for one in activities if one.leaves == new), None)
         if activity is not None:
@@ -112,7 +113,7 @@ def _decrements(record: UpgradeRecord, activities: Sequence[ScalingActivity], cl
     known = {*record.taken, *record.under_way}
     left = [one.leaves for one in activities if by_request(one) and one.at >= record.measured]
     taken = [name for name in left if name is not None and name not in known]
-    terminations = claims.read_all(taken) if taken else {}
+    terminations = read_apart(taken, claims).read
     ours = {name for name, one in terminations.items() if Offset(instance=name) in one.offsets.values()}
     return [name for name in taken if name not in ours]
 

@@ -20,6 +20,7 @@ from leeward.ports.autoscaling import Groups
 from leeward.ports.kubernetes import Clusters
 from leeward.ports.records import Claims, Disruptions
 from leeward.termination.capacity_ledger import is_under_way, only_surplus
+from leeward.termination.readable_records import read_apart
 from leeward.upgrade.capacity_ledger import not_requested
 from leeward.upgrade.lease import is_running, written
 from leeward.upgrade.preflight.model import Preflight
@@ -74,8 +75,9 @@ def _requested_by(other: UpgradeRecord, ports: Ports) -> Iterator[str]:
     if other.ended is None and is_running(other.execution, ports.upgrade_executions, ports.managed_upgrade_executions):
         yield from other.under_way
         return
-    terminations = ports.claims.read_all(other.under_way)
-    yield from (instance for instance, record in terminations.items() if record.status is Status.OPEN)
+    terminations = read_apart(other.under_way, ports.claims)
+    yield from terminations.unreadable
+    yield from (instance for instance, record in terminations.read.items() if record.status is Status.OPEN)
 
 
 def _by_disruption(cluster: str, disruptions: Disruptions) -> tuple[str, ...]:
@@ -87,7 +89,7 @@ def surplus_requested(groups: Iterable[Group], claims: Claims) -> frozenset[str]
     """Return the members whose open termination an offset alone requests: one read of the table for a hundred members.
     Each counts from its claim on, so that its turn comes.
     """
-    records = claims.read_all(member.id for group in groups for member in group.instances)
+    records = read_apart((member.id for group in groups for member in group.instances), claims).read
     return frozenset(name for name, one in records.items() if is_under_way(one) and only_surplus(one))
 
 
@@ -107,7 +109,7 @@ def still_allowed(
     going = terminating_elsewhere(record, others, ports)
     if within_limits(record, preflight, going.all | surplus):
         return record, list(unrequested)
-    claims = ports.claims.read_all(unrequested)
+    claims = read_apart(unrequested, ports.claims).read
     begun = [old for old in unrequested if is_begun(record, old, claims)]
     if not within_limits(record, preflight, going.before | surplus):
         record = written(not_requested(record, [old for old in unrequested if old not in begun]), ports.upgrades)
