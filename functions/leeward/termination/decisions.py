@@ -150,7 +150,7 @@ def back_to_replacement(
         if wanted.act:
             return wanted.why
     first = terminates_first(record, policy, lifecycle, now, hook_guards=hook_guards)
-    if first and "terminating" not in record.times:
+    if first and not record.times.keys() & {"terminating", "refused"}:
         return "a cause has joined: the group is asked to terminate the instance before it drains"
     return None
 

@@ -35,11 +35,11 @@ from leeward.termination.endings import after_drain
 from leeward.termination.eviction import work
 from leeward.termination.freshness import Need
 from leeward.termination.heartbeats import heartbeats_kept, record_heartbeat
-from leeward.termination.instance_state import InstanceState, find_node_or_uninitialized
+from leeward.termination.instance_state import InstanceState, find_node_or_uninitialized, survey
 from leeward.termination.node_removal import remove_node, return_to_service
 from leeward.termination.pod_notice import PodNotices
 from leeward.termination.progress import Progress, forced, leaving, longest_grace
-from leeward.termination.prompt_eviction import read_or_evict, survey_or_evict, turn_in_storm
+from leeward.termination.prompt_eviction import or_evict, read_or_evict, turn_in_storm
 from leeward.termination.replica_surge import put_back
 from leeward.termination.run import Next, Run
 from leeward.workflow.steps import Step
@@ -59,13 +59,13 @@ def drain(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     if record is None:
         return replace(run, next=Next.HAND_OVER, why="it has no open record of this attempt")
     run = run.taken_by(record, ports.clock.now())
-    return turn_in_storm(run, record, ports) or _drain(run, record, ports)
+    return or_evict(lambda: turn_in_storm(run, record, ports) or _drain(run, record, ports), record, ports)
 
 
 def _drain(run: Run, record: TerminationRecord, ports: Ports) -> Run:
-    situation = survey_or_evict(record, ports, Need.WORK)
+    situation = survey(record, ports, Need.WORK)
     if not situation.looked and _decides_now(situation, ports.clock):
-        situation = survey_or_evict(situation.record, ports)
+        situation = survey(situation.record, ports)
     announced = is_only_announced(run, situation.record, ports.clock.now())
     run = replace(run, version=situation.record.version)
     if situation.ended:
@@ -312,7 +312,7 @@ def _unfinished(
     deletes = policy.force and bool(plan.evict)
     over = deadlines.out_of_time(situation.record, replace(policy, force=deletes), started, now)
     if over is not None and not situation.looked:
-        situation = survey_or_evict(situation.record, ports)
+        situation = survey(situation.record, ports)
     kubernetes = ports.clusters.kubernetes(situation.record.subject.cluster)
     if over is None:
         report_blocked(node, situation, started, why, progress, kubernetes, now)

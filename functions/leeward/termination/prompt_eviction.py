@@ -3,11 +3,14 @@
 In a storm AWS throttles the calls that every other step begins with, and pods must not wait for them. One turn is made
 from the record alone; it is idempotent as every turn is (docs/designs/storms.md)."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import TypeVar
 
 from leeward.errors import (
+    AccessDeniedError,
     AwsUnavailableError,
     ClusterUnreachableError,
     LeewardError,
@@ -26,14 +29,15 @@ from leeward.ports.kubernetes import Clusters
 from leeward.termination import decisions
 from leeward.termination.drain_plan import DrainPlan, turn_times
 from leeward.termination.eviction import turn
-from leeward.termination.freshness import Need
-from leeward.termination.instance_state import InstanceState, find_node, read, survey
+from leeward.termination.instance_state import InstanceState, find_node, read
 from leeward.termination.progress import Progress, leaving
 from leeward.termination.run import Next, Run
 from leeward.termination.storm import evicts_alone, pause_seconds
 
+UNANSWERED = (AccessDeniedError, AwsUnavailableError, ThrottledError)
 WARNED_BEFORE = timedelta(minutes=2, seconds=30)  # EC2's two minutes, and the difference between two clocks
 LONGEST_SECONDS = 10.0  # drains of other clusters need the place of one whose API server hangs
+T = TypeVar("T")
 
 
 def evict_promptly(record: TerminationRecord, ports: Ports) -> tuple[DrainPlan, Progress] | None:
@@ -150,11 +154,13 @@ def _evict_unrecorded(run: Run, ports: Ports) -> None:
             _turn(record, _unseen(record, alone), ports.clock.now(), ports.for_seconds(LONGEST_SECONDS))
 
 
-def survey_or_evict(record: TerminationRecord, ports: Ports, need: Need = Need.ALL) -> InstanceState:
-    """Return the state by `survey`. If AWS throttles, evict the pods of an instance that EC2 takes, then raise."""
+def or_evict(do: Callable[[], T], record: TerminationRecord, ports: Ports) -> T:
+    """Return the result of `do`. If AWS throttles, fails or denies a call of it, evict the pods of an instance that EC2
+    takes, then raise: the state machine repeats the step, which may take longer than EC2 does.
+    """
     try:
-        return survey(record, ports, need)
-    except (AwsUnavailableError, ThrottledError):
+        return do()
+    except UNANSWERED:
         with suppress(LeewardError):
             evict_promptly(record, ports)
         raise

@@ -26,9 +26,9 @@ from leeward.ports.kubernetes import Clusters
 from leeward.ports.records import Catalog, Claims
 from leeward.termination import capacity_ledger, decisions, maximum_size
 from leeward.termination.freshness import Need
-from leeward.termination.instance_state import InstanceState, read
+from leeward.termination.instance_state import InstanceState, read, survey
 from leeward.termination.placement_inputs import PlacementInputs, load_inputs
-from leeward.termination.prompt_eviction import read_or_evict, survey_or_evict
+from leeward.termination.prompt_eviction import or_evict, read_or_evict
 from leeward.termination.run import Next, Notice, NoticeKind, Run
 
 MOST_PODS_NAMED = 10
@@ -53,12 +53,16 @@ def ask_for_replacement(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     may have been made already is always followed up, whatever has happened to the instance in between. The decision to
     launch nothing is not recorded, because a cause that joins later may call for a replacement.
     """
-    known = read_or_evict(run, ports)
-    if known is None:
+    record = read_or_evict(run, ports)
+    if record is None:
         return replace(run, next=Next.DRAIN, why="it has no open record of this attempt")
-    situation = survey_or_evict(known, ports, Need.WORK)
+    return or_evict(lambda: _replace_ahead(run, record, ports), record, ports)
+
+
+def _replace_ahead(run: Run, record: TerminationRecord, ports: Ports) -> Run:
+    situation = survey(record, ports, Need.WORK)
     if not situation.record.replacement and situation.listing is None and _may_launch(situation, ports.clock):
-        situation = survey_or_evict(situation.record, ports, Need.GROUP)
+        situation = survey(situation.record, ports, Need.GROUP)
     record = situation.record
     if (record.keeps or record.reboot is not None) and record.surge_settled:
         return replace(run, version=record.version, next=Next.DRAIN, why="it is drained alone: its instance is kept")

@@ -5,7 +5,7 @@ the step can be run again: a termination first checks whether it has begun, and 
 changes nothing."""
 
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -37,6 +37,7 @@ from leeward.policy.selection import policy_for
 from leeward.ports import Ports
 from leeward.ports.autoscaling import Groups
 from leeward.ports.records import Claims
+from leeward.retry import retry
 from leeward.termination import decisions
 from leeward.termination.capacity_ledger import only_surplus, to_offset
 from leeward.termination.execution import start, subject_of
@@ -55,6 +56,10 @@ from leeward.termination.maximum_size import put_back
 from leeward.termination.run import Next, Run
 from leeward.termination.storm import in_storm
 from leeward.workflow.steps import Step
+
+UNANSWERED = (AccessDeniedError, AwsUnavailableError, ThrottledError)
+PAUSES_BEFORE_DRAIN = (1.0, 2.0)  # seconds between requests for a termination, while pods of an instance wait
+LONGEST_WHY = 500
 
 
 def claim(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
@@ -76,7 +81,8 @@ def claim(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
     if name != execution_name(record.instance, record.attempt):
         return _hand_over(run, start(record, ports))
     now = ports.clock.now()
-    ports.claims.note(record.instance, times={"claimed": now})
+    with suppress(*UNANSWERED) if record.has(*ABRUPT) else nullcontext():
+        ports.claims.note(record.instance, times={"claimed": now})
     until = format_instant(now + decisions.GIVE_UP_AFTER)
     begun = replace(run, attempt=record.attempt, version=record.version, until=until).taken_by(record, now)
     if in_storm(record):
@@ -111,7 +117,7 @@ def _ended(record: TerminationRecord, ports: Ports) -> str:
         return known.state
     try:
         situation = survey(record, ports)
-    except (AwsUnavailableError, ThrottledError):
+    except UNANSWERED:
         if not record.has(*ABRUPT):
             raise
         return ""
@@ -119,6 +125,19 @@ def _ended(record: TerminationRecord, ports: Ports) -> str:
 
 
 def terminate(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
+    """Ask the group to terminate the instance. If it does not take the request before the drain of an instance that EC2
+    takes, the pods leave first; it is asked again then.
+    """
+    if run.next is not Next.TERMINATE_FIRST or not run.taken:
+        return _ask_group(run, ports)
+    try:
+        return retry(lambda: _ask_group(run, ports), ports.clock, PAUSES_BEFORE_DRAIN)
+    except UNANSWERED as error:
+        ports.claims.note(run.instance, times={"refused": ports.clock.now()})
+        return replace(run, next=Next.DRAIN, why=f"its pods leave first: {error}"[:LONGEST_WHY])
+
+
+def _ask_group(run: Run, ports: Ports) -> Run:
     """Ask the group to terminate the instance: with decrement if it has to offset a surge instance, else
     without, so that the group replaces it. An instance that is already leaving is left alone: nothing is offset twice.
     So is one that has returned to its warm pool: the group keeps it. One whose root volume the group replaces is ended

@@ -1,5 +1,5 @@
 """Wait for volumes that are still attached to a node whose pods have left, and their detachment when the instance is
-gone.
+gone. A missing permission to read them delays a node by that wait, and no longer.
 
 A pod that moves starts only when its volume has left the old node. Kubernetes detaches an unmounted volume in some
 seconds. A volume of an instance that is gone is detached only after six minutes, unless the Node is tainted out of
@@ -8,6 +8,7 @@ service."""
 from datetime import datetime
 from math import ceil
 
+from leeward.errors import AccessDeniedError
 from leeward.model import well_known
 from leeward.model.attachment import claims_of
 from leeward.model.node import Node, Taint
@@ -37,7 +38,10 @@ def before_the_end(
     )
     if now >= until or not node.ready:
         return None
-    attached = [one for one in kubernetes.attachments() if one.node == node.name]
+    try:
+        attached = [one for one in kubernetes.attachments() if one.node == node.name]
+    except AccessDeniedError as error:
+        return Awaited(what=(f"volumes may still be attached: {error}",), until=until)
     if not attached:
         return None
     pods = [left.pod for left in plan.leave]
@@ -55,12 +59,15 @@ def before_removal(situation: InstanceState, node: Node, kubernetes: Kubernetes,
     ended = situation.record.times.get("terminated", clock.now())
     if clock.now() >= ended + situation.policy.drain.volume_detach_timeout:
         return None
-    attached = [one.name for one in kubernetes.attachments() if one.node == node.name]
+    seconds = ceil(situation.policy.drain.volume_detach_timeout.total_seconds())
+    try:
+        attached = [one.name for one in kubernetes.attachments() if one.node == node.name]
+    except AccessDeniedError as error:
+        return f"volumes may still be attached to {node.name}, waited for at most {seconds} s: {error}"
     if not attached:
         return None
     if situation.instance is None or situation.instance.state == SURE:
         kubernetes.taint(node, OUT_OF_SERVICE, unschedulable=False)
-    seconds = ceil(situation.policy.drain.volume_detach_timeout.total_seconds())
     return f"still attached to {node.name}, waited for at most {seconds} s: {', '.join(attached)}"
 
 

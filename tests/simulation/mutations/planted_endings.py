@@ -211,6 +211,12 @@ OF_ENDINGS = (
         tests=("tests/simulation/test_template_moves.py",),
     ),
     Planted(
+        name="pods of a spot instance wait for a group that does not take the request before the drain",
+        story="fails the step until the group answers",
+        edits=(edit("leeward.termination.steps.terminate", "if run.next is not Next.TERMINATE_FIRST", "if True"),),
+        tests=("tests/state_machines/test_denied_calls.py",),
+    ),
+    Planted(
         name="an abort takes the group away from the version that its owner has set since",
         story="points the group back, whatever it launches",
         edits=(edit("leeward.upgrade.rollback._pointed_back", "if others is not None:", "if False:"),),
