@@ -67,7 +67,9 @@ class SimClaims:
                 times={"claimed": now},
             )
         elif there.status is Status.OPEN:
+            moved = there.moved_to(subject)
             fresh = replace(there, causes=(*there.causes, cause), version=there.version + 1)
+            fresh = replace(fresh, subject=moved, seen=None) if moved else fresh
         else:
             fresh = _opened_again(there, subject, cause, now)
         return self._parsed(self._put(fresh))

@@ -131,6 +131,19 @@ def test_another_cause_joins_and_raises_the_version(claims):
     assert (record.attempt, record.version, record.subject.node) == (1, 2, None)
 
 
+def test_a_cause_that_joins_brings_the_group_to_which_the_instance_has_moved(claims):
+    claims.claim(a_subject(node="node-a"), a_cause(), NOW)
+    record = claims.claim(replace(a_subject(), group="web-b"), a_cause("event-2"), LATER)
+    assert (record.subject.group, record.subject.node) == ("web-b", "node-a")
+    assert claims.claim(replace(a_subject(), group=None), a_cause("event-3"), LATER).subject.group == "web-b"
+
+
+def test_a_group_in_which_a_launch_is_to_be_offset_stays(claims):
+    claims.claim(a_subject(), a_cause(surge=a_surge("i-0new")), NOW)
+    record = claims.claim(replace(a_subject(), group="web-b"), a_cause("event-2"), LATER)
+    assert record.subject.group == "web-a"
+
+
 def test_causes_keep_the_order_in_which_they_came_not_in_which_they_happened(claims):
     early = a_cause("event-0", at=NOW - timedelta(hours=1))
     claims.claim(a_subject(), OTHER, NOW)

@@ -276,6 +276,15 @@ class TerminationRecord:
         """True if nothing is left to offset of the launch that was made, or may have been made, for this instance."""
         return not self.launching and (self.surge is None or self.surge in self.offsets)
 
+    def moved_to(self, subject: Subject) -> Subject | None:
+        """Return the subject where the instance has moved to the group that `subject` names, None where it has not:
+        hooks are answered to the group that holds it. A launch or an offset counts in the group in which it was made.
+        """
+        same = (subject.cluster, subject.group) == (self.subject.cluster, self.subject.group)
+        if same or subject.group is None or not self.surge_settled or any(cause.surge for cause in self.causes):
+            return None
+        return replace(subject, node=subject.node or self.subject.node)
+
     @property
     def launching(self) -> bool:
         """True if a launch may have been made whose outcome is not recorded."""

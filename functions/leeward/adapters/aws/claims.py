@@ -145,14 +145,19 @@ class DynamoClaims(ClaimNotes):
         if record.knows(cause.id):
             return record
         if record.status is Status.OPEN:
-            return self._join(record, cause, now)
+            return self._join(record, record.moved_to(subject), cause, now)
         return self._open_again(record, subject, cause, now)
 
-    def _join(self, record: TerminationRecord, cause: Cause, now: datetime) -> TerminationRecord | None:
-        """Add the cause to the period that was read. None when the record was closed or reopened since."""
+    def _join(
+        self, record: TerminationRecord, moved: Subject | None, cause: Cause, now: datetime
+    ) -> TerminationRecord | None:
+        """Add the cause to the period that was read, and the subject of an instance that has moved to another group.
+        None when the record was closed or reopened since.
+        """
         item = self._table.update(
             record_key(record.instance),
-            "SET #causes.#cause = :cause, #version = #version + :one",
+            "SET #causes.#cause = :cause, #version = #version + :one"
+            f"{', #subject = :subject REMOVE #seen' if moved else ''}",
             condition="#status = :open AND #period = :period AND "
             "(attribute_not_exists(#causes.#cause) OR attribute_exists(#causes.#cause.#withdrawn))",
             names={"#cause": cause.id},
@@ -161,6 +166,7 @@ class DynamoClaims(ClaimNotes):
                 ":one": 1,
                 ":open": Status.OPEN.value,
                 ":period": record.period,
+                **({":subject": subject_item(moved)} if moved else {}),
             },
         )
         return record_of(item) if item else None
