@@ -1,7 +1,7 @@
 """Node requirements of a pod or a volume by label or name: nodeSelector, node affinity, a volume's node affinity."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from leeward.model.pod_limits import PREFERRED, REQUIRED
@@ -56,6 +56,18 @@ class NodeChoice:
             self.terms is None or any(term.matches(name, labels) for term in self.terms)
         )
 
+    def about(self, keys: Collection[str]) -> Self:
+        """Return the choice without its lines about other labels: it accepts each node that labels of other keys could
+        make the choice accept.
+        """
+        kept = [replace(term, expressions=_about(term.expressions, keys)) for term in self.terms or ()]
+        free = any(
+            one.expressions and not term.expressions and not term.fields
+            for one, term in zip(self.terms or (), kept, strict=True)
+        )  # a term that has lost all its lines matches any node
+        terms = None if self.terms is None or free else tuple(kept)
+        return replace(self, selector=_about(self.selector, keys), terms=terms)
+
     @property
     def keys(self) -> frozenset[str]:
         """Labels that the choice depends on."""
@@ -88,6 +100,10 @@ def preferred_nodes(spec: Mapping[str, Any]) -> tuple[PreferredNodes, ...]:
     raw = ((spec.get("affinity") or {}).get("nodeAffinity") or {}).get(PREFERRED) or ()
     found = [PreferredNodes(weight=int(one["weight"]), term=NodeTerm.from_json(one["preference"])) for one in raw]
     return tuple(sorted(found, key=lambda one: -one.weight))
+
+
+def _about(lines: Iterable[Requirement], keys: Collection[str]) -> tuple[Requirement, ...]:
+    return tuple(line for line in lines if line.key in keys)
 
 
 def label_keys(terms: Sequence[NodeTerm]) -> frozenset[str]:

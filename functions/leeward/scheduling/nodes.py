@@ -21,7 +21,7 @@ class NodeSpec:
     """One node. `attach_limits`: number of volumes by CSI driver; a driver that is not listed has no limit.
 
     `variants`: of a node that stands for several instance types, the labels in which these differ, once for each: a
-    requirement has to hold for all of them.
+    requirement has to hold for all of them. `open_labels`: a node to come, of which not all labels are known.
 
     `closed`: why the node accepts no pod, whatever the pod tolerates, in kube-scheduler's style; empty: it accepts
     pods.
@@ -34,6 +34,7 @@ class NodeSpec:
     unschedulable: bool = False
     attach_limits: Mapping[str, int] = field(default_factory=dict)
     variants: tuple[tuple[tuple[str, str], ...], ...] = ()
+    open_labels: bool = False
     closed: str = ""
 
     @classmethod

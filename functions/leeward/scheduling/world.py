@@ -293,8 +293,16 @@ def _most_allocated_first(nodes: Iterable[NodeSpec], pods: Iterable[PodSpec]) ->
 
 
 def _runs_on_some(daemon: Kind, node: NodeSpec) -> bool:
-    """Return whether the pod runs on one of the types that the node stands for: it may take its room there."""
+    """Return whether the pod runs on one of the types that the node stands for, or may run there because not all labels
+    of the node are known: it may take its room there.
+    """
+    if not node.variants and not node.open_labels:
+        return False
     needs = daemon.needs
-    admitted = Admission(tolerations=needs.tolerations, nodes=needs.nodes, platform=needs.platform)
-    alone = (replace(node, labels={**node.labels, **dict(one)}, variants=()) for one in node.variants)
-    return any(not admitted.refusal(one) for one in alone)
+    for variant in node.variants or ((),):
+        alone = replace(node, labels={**node.labels, **dict(variant)}, variants=())
+        choice = needs.nodes.about(alone.labels) if node.open_labels else needs.nodes
+        admitted = Admission(tolerations=needs.tolerations, nodes=choice, platform=needs.platform)
+        if not admitted.refusal(alone):
+            return True
+    return False

@@ -16,6 +16,7 @@ from leeward.model.subnet import Subnet
 from leeward.node_template.build import ExpectedNode
 from leeward.node_template.choices import Choices
 from leeward.node_template.observed import Observed
+from leeward.node_template.provenance import Attribute, Provenance
 from leeward.scheduling.nodes import EBS_ZONE_LABEL, HOSTNAME_LABEL, NodeSpec, NodeTemplate, Offering
 
 _BETA_ZONE = "failure-domain.beta.kubernetes.io/zone"
@@ -189,7 +190,14 @@ def smallest(name: str, nodes: Sequence[ExpectedNode]) -> NodeSpec:
         for node in nodes
     ]
     variants = tuple(dict.fromkeys(tuple(sorted(one.items())) for one in differing)) if any(differing) else ()
-    return NodeSpec(name=name, labels=labels, allocatable=allocatable, taints=tuple(taints), variants=variants)
+    return NodeSpec(
+        name=name,
+        labels=labels,
+        allocatable=allocatable,
+        taints=tuple(taints),
+        variants=variants,
+        open_labels=any(node.provenance.get(Attribute.LABELS) is Provenance.UNKNOWN for node in nodes),
+    )
 
 
 def _zone_labels(zone: str, ids: Sequence[str], subnets: Iterable[Subnet]) -> dict[str, str]:

@@ -47,6 +47,14 @@ OF_PLANNING = (
         tests=("tests/unit/node_template/test_observed.py",),
     ),
     Planted(
+        name="a daemon whose labels are unknown on a new node takes no room there",
+        story="leaves room for the daemons that the known labels of a new node admit",
+        edits=(
+            edit("leeward.scheduling.world._runs_on_some", "if not node.variants and not node.open_labels", "if True"),
+        ),
+        tests=("tests/unit/scheduling/test_packing.py",),
+    ),
+    Planted(
         name="a pod fits on a group if one of its types suits it",
         story="asks whether some launch would do, where any may come",
         edits=(edit("leeward.scheduling.node_sets._matches", "return all(", "return any("),),

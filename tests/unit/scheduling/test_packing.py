@@ -171,6 +171,30 @@ def test_a_daemon_set_of_some_of_the_types_takes_its_room_on_the_node_that_stand
     assert shape(packed([], pods, templates=[mixed], daemons=[of_none])) == [("web", "a", 4)]
 
 
+def test_a_daemon_set_takes_room_where_not_all_labels_of_the_node_to_come_are_known():
+    pods = [a_pod(f"p{i}", cpu="1") for i in range(4)]
+    template = a_template(cpu="4", labels={"team": "red"})
+    node = template.node
+    unclear = replace(template, node=replace(node, open_labels=True))
+
+    def nodes(**selects):
+        daemon = a_daemon_set(cpu="500m", **selects)
+        return [shape(packed([], pods, templates=[one], daemons=[daemon])) for one in (template, unclear)]
+
+    alone, beside = [("web", "a", 4)], [("web", "a", 3), ("web", "a", 1)]
+    assert nodes(nodeSelector={"life": "spot"}) == [alone, beside]
+    assert nodes(nodeSelector={"life": "spot", "team": "red"}) == [alone, beside]
+    assert nodes(nodeSelector={"life": "spot", "team": "blue"}) == [alone, alone]
+    assert nodes(affinity=requires("life", "Exists")) == [alone, beside]
+    assert nodes(affinity=requires("life", "DoesNotExist")) == [beside, beside]
+    assert nodes(affinity=requires("team", "DoesNotExist")) == [alone, alone]
+
+
+def requires(key, operator):
+    term = {"matchExpressions": [{"key": key, "operator": operator}]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
+
+
 def test_daemon_pods_tolerate_what_their_controller_adds():
     daemon = PodReader().daemon(a_daemon_set(hostNetwork=True))
     assert {(one.key, one.effect) for one in daemon.needs.tolerations} == {

@@ -6,6 +6,7 @@ from leeward.model.instance import CapacityType
 from leeward.model.subnet import Subnet
 from leeward.node_template.build import ExpectedNode
 from leeward.node_template.choices import Choices
+from leeward.node_template.provenance import Attribute, Provenance
 from leeward.scheduling.node_affinity import NodeChoice
 from leeward.scheduling.node_sets import Admission
 from leeward.snapshot.launchable import launchable
@@ -14,7 +15,7 @@ ZONE_ID = "topology.k8s.aws/zone-id"
 SUBNETS = (Subnet(id="subnet-1", zone="a", zone_id="tst1-az3"), Subnet(id="subnet-2", zone="b"))
 
 
-def launches(*estimated, **labels_of_types):
+def launches(*estimated, origin=Provenance.DECLARED, **labels_of_types):
     """`labels_of_types`: by instance type; `estimated`: keys of labels of which a script alone speaks."""
     group = Group(
         name="web", tags={}, minimum=0, maximum=9, desired=0, zones=("a", "b"), subnets=("subnet-1", "subnet-2")
@@ -28,6 +29,7 @@ def launches(*estimated, **labels_of_types):
             capacity={},
             allocatable={},
             estimated=frozenset(estimated),
+            provenance={Attribute.LABELS: origin},
         )
         for labels in labels_of_types.values()
     ]
@@ -94,3 +96,8 @@ def test_a_label_that_a_script_alone_promises_forbids_and_never_permits():
     assert not refused(found.certain, "pool", "web", operator="NotIn")
     assert not refused(found.certain, "arch", "amd64")
     assert launches(small={"pool": "batch"}).certain == launches(small={"pool": "batch"}).template
+
+
+def test_a_node_whose_labels_are_unknown_may_carry_others_than_the_shown_ones():
+    found = {origin: launches(origin=origin, small={"pool": "web"}).certain.new_node(0, 1) for origin in Provenance}
+    assert [origin for origin, node in found.items() if node.open_labels] == [Provenance.UNKNOWN]
