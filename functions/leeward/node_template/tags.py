@@ -10,6 +10,7 @@ from leeward.errors import InvalidInputError
 from leeward.model.node import Taint
 from leeward.model.nodegroup import EFFECTS
 from leeward.model.quantity import Amounts, amount
+from leeward.node_template.flags import is_label
 
 PREFIX = "k8s.io/cluster-autoscaler/node-template/"
 LABEL, TAINT, RESOURCE = PREFIX + "label/", PREFIX + "taint/", PREFIX + "resources/"
@@ -28,15 +29,18 @@ class TagFacts:
 
 def tag_facts(tags: Mapping[str, str]) -> TagFacts:
     """Read a group's tags. A taint is written `VALUE:EFFECT`; one without a known effect is skipped, as is a resource
-    whose quantity cannot be read.
+    whose quantity cannot be read, and a label that no node can carry.
     """
     labels, taints, warnings = {}, [], []
     for key, value in tags.items():
         if name := _label(key):
-            labels[name] = value
+            if is_label(name, value):
+                labels[name] = value
+            else:
+                warnings.append(f"tag {key}: found {value!r}, which is no label of Kubernetes; it is passed over")
         elif key.startswith(TAINT) and (name := key.removeprefix(TAINT)):
             content, _, effect = value.rpartition(":")
-            if ":" in value and effect in EFFECTS:
+            if ":" in value and effect in EFFECTS and is_label(name, content):
                 taints.append(Taint(key=name, value=content, effect=EFFECTS[effect]))
             else:
                 warnings.append(f"tag {key}: found {value!r}, expected VALUE:EFFECT; it is passed over")

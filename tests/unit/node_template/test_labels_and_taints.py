@@ -148,6 +148,13 @@ class TestTags:
         assert node.taints == ()
         assert [warning for warning in node.warnings if "taint/a" in warning and "VALUE:EFFECT" in warning]
 
+    @pytest.mark.parametrize("value", ["web server", "a,b", "-x", "y" * 64, "ü"])
+    def test_a_value_that_kubernetes_refuses_is_passed_over_and_said(self, value):
+        group = tagged(label_team=value, taint_dedicated=f"{value}:NoSchedule")
+        node = an_expected_node(group=group)
+        assert ("team" in labels(group=group), node.taints) == (False, ())
+        assert [warning for warning in node.warnings if "label/team" in warning]
+
     @pytest.mark.parametrize("value", ["much", "", "1e", "-1Gi", " 1Gi", "1e99999999999999999999"])
     def test_a_resource_without_a_quantity_is_passed_over_and_said(self, value):
         node = an_expected_node(group=tagged(resources_memory=value))
