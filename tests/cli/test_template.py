@@ -290,7 +290,7 @@ class TestSources:
         script += '/etc/eks/bootstrap.sh prod --kubelet-extra-args "--max-pods=11 $EXTRA"\n'
         data = {"InstanceType": "m5.large", "UserData": base64.b64encode(script.encode()).decode()}
         files = {"launch_template_versions": versions(data)}
-        node = folder.node(**files, said="--register-with-taints: set in a branch")
+        node = folder.node(**files, said="--register-with-taints: may or may not reach kubelet")
         origins = node["metadata"]["annotations"]["leeward.dev/template-provenance"]
         assert origins.startswith("labels=estimated,taints=unknown,maxPods=estimated,capacity=declared,os=declared,")
         assert node["spec"]["taints"] == [{"key": "a", "value": "b", "effect": "NoSchedule"}]

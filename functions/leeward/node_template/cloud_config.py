@@ -8,6 +8,7 @@ import base64
 import binascii
 import json
 import re
+import shlex
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -23,6 +24,7 @@ EKSCTL_SCRIPTS = "/var/lib/cloud/scripts/eksctl/"
 LARGEST = 64 * 1024
 AT_MOST_110 = "max_pods < 110 ? max_pods : 110"  # some versions of eksctl pass 110, some nothing
 _FLAGS = {"NODE_LABELS": "node-labels", "NODE_TAINTS": "register-with-taints", "MAX_PODS": "max-pods"}
+_END = "END_OF_A_FILE_OF_CLOUD_CONFIG"
 _VARIABLE = re.compile(r"(?:export[ \t]+)?([A-Z_]+)=(.*)")
 
 
@@ -38,8 +40,12 @@ def of_cloud_config(
     if environment is not None:
         found = found.joined(_of_environment(environment))
     # the path is named too, so that a file of kubelet's counts as an edit of it
-    others = (f"write {path}\n{text}" for path, text in files.items() if not path.startswith((EKSCTL, EKSCTL_SCRIPTS)))
-    return found.joined(of_script("\n".join((*_commands(document), *others)), nodeadm=nodeadm))
+    others = [
+        f"cat > {shlex.quote(path)} <<'{_END}'\n{text}\n{_END}"
+        for path, text in files.items()
+        if not path.startswith((EKSCTL, EKSCTL_SCRIPTS))
+    ]
+    return found.joined(of_script("\n".join((*others, *_commands(document))), nodeadm=nodeadm))
 
 
 def _files(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -66,7 +72,7 @@ def _commands(document: Mapping[str, Any]) -> Iterator[str]:
     for key in ("bootcmd", "runcmd"):
         entries = document.get(key)
         for entry in entries if isinstance(entries, list) else ():
-            yield " ".join(map(str, entry)) if isinstance(entry, list) else str(entry)
+            yield shlex.join(map(str, entry)) if isinstance(entry, list) else str(entry)
 
 
 def _of_json(text: str, of_config: Callable[[Mapping[str, Any]], KubeletSettings]) -> KubeletSettings:

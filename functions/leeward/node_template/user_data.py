@@ -32,6 +32,9 @@ MOST_YAML = 16 * 1024  # characters of all NodeConfigs and cloud-configs: YAML t
 NODE_CONFIG_TYPE = "application/node.eks.aws"
 _SCRIPTS = {"", "text/plain", "text/x-shellscript", "text/cloud-boothook"}
 _TOML = re.compile(r"^[ \t]*(?:\[\s*settings\b|settings[ \t]*\.)", re.MULTILINE)
+_WINDOWS = re.compile(
+    r"<powershell>|^[ \t]*<script>|\A(?=(?s:.)*^tasks:)(?s:.)*^version:[ \t]*[\"']?1\.\d", re.IGNORECASE | re.MULTILINE
+)  # EC2Launch takes tags, or since its second version YAML as well
 _BASE64 = re.compile(rb"[A-Za-z0-9+/\s]{16,}={0,2}")
 _END_OF_DOCUMENT = re.compile(r"(?:\n(?:---|\.\.\.)[ \t]*(?:\n[ \t]*(?:#[^\n]*)?)*)+\Z")
 _UNREAD = KubeletSettings()
@@ -135,7 +138,7 @@ def _of_part(kind: str, text: str, *, nodeadm: bool) -> KubeletSettings:
         return of_cloud_config(_parsed("cloud-config", text), _of_kubelet_config, nodeadm=nodeadm)
     if kind not in _SCRIPTS:
         return _UNREAD
-    if not kind and "<powershell>" in text.lower():
+    if not kind and not text.startswith("#!") and _WINDOWS.search(text):
         return of_script(text, windows=True)
     if _TOML.search(text) and not text.startswith("#!"):
         return _of_toml(text)

@@ -280,19 +280,19 @@ class TestWithheld:
         assert warnings == ()
 
     def test_a_flag_replaces_them(self):
-        kept, _ = self.of("#!/bin/bash\nx --kube-reserved=cpu=200m --eviction-hard='nodefs.available<5%'\n")
+        kept, _ = self.of("#!/bin/bash\nkubelet --kube-reserved=cpu=200m --eviction-hard='nodefs.available<5%'\n")
         assert kept == {CPU: 200, EPHEMERAL_STORAGE: GIB}
 
     def test_system_reserved_is_kept_beside(self):
-        kept, _ = self.of("#!/bin/bash\nx --system-reserved=memory=100Mi,cpu=30m\n")
+        kept, _ = self.of("#!/bin/bash\nkubelet --system-reserved=memory=100Mi,cpu=30m\n")
         assert kept == {CPU: 100, MEMORY: (574 + 100 + 100) * MIB, EPHEMERAL_STORAGE: 3 * GIB}
 
     def test_a_threshold_of_100_percent_is_none(self):
-        assert self.of("#!/bin/bash\nx --eviction-hard=memory.available<100%\n")[0][MEMORY] == 574 * MIB
+        assert self.of("#!/bin/bash\nkubelet --eviction-hard=memory.available<100%\n")[0][MEMORY] == 574 * MIB
 
     @pytest.mark.parametrize("threshold", ["lots", "-5%", "1e999999999%", "%", "1e99999999999999999999"])
     def test_a_threshold_that_cannot_be_read_is_said_and_eks_own_counts(self, threshold):
-        kept, warnings = self.of(f"#!/bin/bash\nx --eviction-hard=memory.available<{threshold}\n")
+        kept, warnings = self.of(f"#!/bin/bash\nkubelet --eviction-hard=memory.available<{threshold}\n")
         assert kept[MEMORY] == (574 + 100) * MIB
         assert "eviction-hard memory.available" in warnings[0]
 

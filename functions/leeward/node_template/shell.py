@@ -1,0 +1,251 @@
+"""Reader of shell scripts: the commands in their order, and for each whether it runs in any case.
+
+A script is never run. A command after `&&` or `||`, in a branch or a loop, in a function that is not called, or in a
+file that is not executed may run or not. A text that is no shell script raises InvalidInputError, and nothing in it is
+certain. Source: POSIX, Shell Command Language; the bash manual for `[[`, `((`, arrays and `function`."""
+
+import re
+from dataclasses import dataclass, field
+
+from leeward.errors import InvalidInputError
+from leeward.node_template.shell_commands import SHELLS, Command, Scope, decide
+from leeward.node_template.shell_words import inner, plain, word_end
+
+MOST_BLOCKS = 100  # in each other
+UNKNOWN = "\0"  # a place that is not known
+DEEPEST = 4  # scripts in scripts: documents, `bash -c`
+_NEVER_FAIL = {":", "true", "echo", "printf", "export", "set", "cd", "mkdir", "chmod", "sleep", "local", "sed"}
+_TARGET = re.compile(r"(?:>>?\|?|\btee\b(?:[ \t]+-\w+)*)[ \t]*([^\s;&|<>()]{1,300})")
+_TEE = re.compile(r"[^\n;&|]{0,100}\btee\b(?:[ \t]+-\w+)*[ \t]+([^\s;&|<>()]{1,300})")
+_OPERATOR = re.compile(r"&&|\|\||;;&?|;&|;|\|&?|&>>?|\d?[<>]&|<<<|<<-?|\d?>>|\d?>\||\d?[<>](?!\()|&|\(|\)|\n")
+_BLANK = re.compile(r"(?:[ \t\r]|\\\n)+|#[^\n]*")
+_COMMAND_OPTION = re.compile(r"-[a-z]*c")
+_END_OF_TEST = re.compile(r"\s\]\]")
+_STARTS = {"{": "{", "if": "if", "while": "loop", "until": "loop", "for": "loop", "select": "loop"}
+_PARTS = {"then": "if", "elif": "if", "else": "if", "do": "loop"}
+_ENDS = {"}": "{", "fi": "if", "done": "loop", "esac": "case"}
+_PARENTHESES = re.compile(r"\([ \t]*\)")
+
+
+def commands(text: str) -> list[Command]:
+    """Return the commands of the script, those of documents and quoted scripts among them. Raises InvalidInputError."""
+    reader = _Reader(text, Scope("root"), 0)
+    reader.read()
+    decide(reader.found)
+    return reader.found
+
+
+@dataclass(slots=True)
+class _Reader:
+    text: str
+    scope: Scope
+    depth: int
+    at: int = 0
+    start: int = 0
+    words: list[str] = field(default_factory=list)
+    found: list[Command] = field(default_factory=list)
+    function: str = ""  # its body comes next
+    documents: list[tuple[str, bool]] = field(default_factory=list)  # delimiter, whether tabs are stripped
+    line: int = 0  # where the present line starts
+    patterns: bool = False  # of a `case`
+    continued: bool = False  # by an operator at the end of the line
+    redirected: str = ""  # the operator before a file
+    target: str = ""  # file that the command writes
+
+    def read(self) -> None:
+        text, root = self.text, self.scope
+        while self.at < len(text):
+            if blank := _BLANK.match(text, self.at):
+                self.at = blank.end()
+            elif operator := _OPERATOR.match(text, self.at):
+                self.at = operator.end()
+                self._operator(operator[0])
+            else:
+                self._word(self._whole_word())
+        self._end()
+        if self.scope is not root or self.documents:
+            raise InvalidInputError("found an open block, expected its end")
+
+    def _operator(self, operator: str) -> None:
+        if self.patterns and operator not in {")", "\n"}:
+            return
+        if operator in {"<<", "<<-"}:
+            self.at = self._after_blank()
+            self.documents.append((plain(self._whole_word()), operator == "<<-"))
+        elif "<" in operator or ">" in operator:
+            self.redirected = operator  # the next word is a file
+        elif operator == "(":
+            self._parenthesis()
+        elif operator == ")":
+            self._closing()
+        elif operator in {"&&", "||", "|", "|&"}:
+            self._end(operator)
+        elif operator == "\n":
+            self._newline()
+        else:
+            self._end()
+            self.patterns = self.patterns or (len(operator) > 1 and self.scope.kind == "case")
+
+    def _newline(self) -> None:
+        if not self.continued or self.words:
+            self._end()
+        self._documents()
+        self.line = self.at
+
+    def _parenthesis(self) -> None:
+        if len(self.words) == 1 and self.text.startswith(")", self._after_blank()):
+            self.function, self.words = plain(self.words[0]), []
+            self.at = self._after_blank() + 1
+        elif self.text.startswith("(", self.at) and (not self.words or self.words == ["for"]):
+            end = self.text.find("))", self.at)
+            if end < 0:
+                raise InvalidInputError("found ((, expected ))")
+            self.words.append(self.text[self.at - 1 : end + 2])
+            self.at = end + 2
+        elif self.words:
+            raise InvalidInputError("found ( within a command")
+        else:
+            self._push("(")
+
+    def _closing(self) -> None:
+        if self.patterns:
+            self.patterns, self.words = False, []
+            return
+        self._end()
+        self._pop("(")
+
+    def _word(self, word: str) -> None:
+        if self.patterns:
+            if word == "esac":
+                self.patterns = False
+                self._pop("case")
+            return
+        self.continued = False
+        if self.redirected:
+            self.target = plain(word) if self.redirected[-1] == ">" else self.target
+            self.redirected = ""
+        elif self.words or not self._reserved(word):
+            if not self.words:
+                self.start = self.at - len(word)
+            self.words.append(word)
+            if self.words[0] == "case" and word == "in" and len(self.words) > 2:
+                self.words, self.patterns = [], True
+                self._push("case", perhaps=True, branch=True)
+
+    def _reserved(self, word: str) -> bool:
+        """Return whether the word is one of the grammar, which is then followed."""
+        if word in _STARTS:
+            self._push(_STARTS[word])
+            return word not in {"for", "select"}  # their words are a command of their own
+        if word in _PARTS:
+            kind = _PARTS[word]
+            self._pop(kind)  # the next part runs only under the condition of the part before
+            self._push(kind, perhaps=True, branch=kind == "if")
+        elif word in _ENDS:
+            self._pop(_ENDS[word])
+        elif word == "function":
+            self.at = self._after_blank()
+            self.function = plain(self._whole_word())
+            if parentheses := _PARENTHESES.match(self.text, self._after_blank()):
+                self.at = parentheses.end()
+        elif word == "[[":
+            end = _END_OF_TEST.search(self.text, self.at)
+            if end is None:
+                raise InvalidInputError("found [[, expected ]]")
+            self.words, self.start, self.at = ["[["], self.at, end.end()
+        elif word != "!":
+            return False
+        return True
+
+    def _push(self, kind: str, *, perhaps: bool = False, branch: bool = False) -> None:
+        perhaps = perhaps or self.scope.condition
+        if self.function:
+            outer = Scope("function", self.scope, perhaps=perhaps, name=self.function)
+            self.scope, self.function, perhaps = outer, "", False
+        self.scope = Scope(kind, self.scope, perhaps=perhaps, branch=branch, depth=self.scope.depth + 1)
+        if self.scope.depth > MOST_BLOCKS:
+            raise InvalidInputError(f"found more than {MOST_BLOCKS} blocks in blocks")
+
+    def _pop(self, kind: str) -> None:
+        if self.scope.kind != kind or self.scope.parent is None:
+            raise InvalidInputError(f"found the end of {kind}, expected that of {self.scope.kind}")
+        self.scope = self.scope.parent
+        if self.scope.kind == "function" and self.scope.parent is not None:
+            self.scope = self.scope.parent
+        self.scope.failing = True
+
+    def _after_blank(self) -> int:
+        blank = _BLANK.match(self.text, self.at)
+        return blank.end() if blank else self.at
+
+    def _end(self, operator: str = "") -> None:
+        """End the command; what follows `operator` runs depending on it."""
+        scope = self.scope
+        if self.words:
+            text = self.text[self.start : self.at - len(operator)]
+            command = Command(text, tuple(self.words), scope, scope.condition)
+            self.words = []
+            self.found.append(command)
+            scope.failing = command.callee not in _NEVER_FAIL and bool(command.arguments)
+            self._inner(command, operator)
+        self.target, self.continued = "", bool(operator)
+        if operator == "&&":
+            scope.condition = scope.condition or scope.failing
+        elif operator == "||":
+            scope.condition = True
+        elif not operator:
+            scope.condition = False
+
+    def _inner(self, command: Command, operator: str) -> None:
+        """Read a script in quotes (`bash -c`, `eval`), and text that `echo` writes into a file."""
+        first = plain(command.words[0])
+        if first in {"echo", "printf"}:
+            self._printed(command, operator)
+        elif first == "eval" or (command.callee and any(_COMMAND_OPTION.fullmatch(word) for word in command.words)):
+            for word in command.words:
+                if word[:1] in {"'", '"'} and len(word.split()) > 1:
+                    command.written = True
+                    self._document(inner(word), command, "")
+
+    def _printed(self, command: Command, operator: str) -> None:
+        command.written = True
+        target = self.target
+        if operator[:1] == "|" and operator != "||":
+            tee = _TEE.match(self.text, self.at)
+            target = plain(tee[1]) if tee else UNKNOWN
+        if target:
+            body = " ".join(inner(word) for word in command.words[1:])
+            self._document(body.replace("\\n", "\n"), command, target)
+
+    def _documents(self) -> None:
+        """Read the documents that follow the line."""
+        line, pending = self.text[self.line : self.at], self.documents
+        self.documents = []
+        targets = _TARGET.findall(line) if pending else []
+        runs = any(plain(word) in SHELLS for word in line.split()) if pending else False
+        for delimiter, stripped in pending:
+            tabs = r"\t*" if stripped else ""
+            end = re.compile(rf"^{tabs}{re.escape(delimiter)}[ \t\r]*$", re.MULTILINE).search(self.text, self.at)
+            if end is None:
+                raise InvalidInputError("found a document without an end")
+            body, self.at = self.text[self.at : end.start()], end.end()
+            command = self.found[-1] if self.found else None
+            if command is not None and command.words[:1] != (":",):
+                self._document(body, command, plain(targets[-1]) if targets else "" if runs else UNKNOWN)
+
+    def _document(self, body: str, command: Command, path: str) -> None:
+        """Read a script that the command runs, or writes to a path."""
+        outer = command.scope
+        scope = Scope("file" if path else "{", outer, perhaps=command.perhaps, name=path, depth=outer.depth + 1)
+        reader = _Reader(body.replace("\n\t", "\n"), scope, self.depth + 1)
+        try:
+            if self.depth >= DEEPEST:
+                raise InvalidInputError("found scripts in scripts")
+            reader.read()
+            self.found += reader.found
+        except InvalidInputError:
+            self.found.append(Command(body, (), Scope("file", scope, name=UNKNOWN, branch=True), perhaps=True))
+
+    def _whole_word(self) -> str:
+        start, self.at = self.at, word_end(self.text, self.at)
+        return self.text[start : self.at]
