@@ -18,7 +18,9 @@ from leeward.node_template.provenance import Attribute, Provenance, joined, unkn
 FLAG = re.compile(r"--([a-z0-9-]{1,64})(?:=|[ \t]+(?!--))(\"[^\"\n]*\"|'[^'\n]*'|[^\s\"']+)(?=([\"']?))")
 MOST_UNKNOWN_PODS = 110  # kubelet's default: an unknown number of pods is not taken for more
 MOST_WARNINGS = 20
+MOST_CPUS_TEXT = 200  # characters
 _DYNAMIC = re.compile(r"[$`]|%\{|\{\{")
+_CPUS = re.compile(r"(\d{1,4})(?:-(\d{1,4}))?", re.ASCII)
 _KEY = re.compile(r"(?:[a-z0-9][-a-z0-9.]{0,252}/)?[A-Za-z0-9](?:[-\w.]{0,61}[A-Za-z0-9])?", re.ASCII)
 _VALUE = re.compile(r"(?:[A-Za-z0-9](?:[-\w.]{0,61}[A-Za-z0-9])?)?", re.ASCII)
 
@@ -150,6 +152,38 @@ def _local_disks(draft: Draft, name: str, text: str) -> None:
     draft.fields |= {"local_disks": text in {"raid0", "raid10"}, "mirrored": text == "raid10"}
 
 
+def _per_core(draft: Draft, name: str, text: str) -> None:
+    if text.isascii() and text.isdigit() and len(text) < 6:
+        draft.fields["pods_per_core"] = int(text)
+    else:
+        draft.skip(name, text, "a whole number")
+
+
+def _reserved_cpus(draft: Draft, name: str, text: str) -> None:
+    draft.fields["reserved_cpus"] = cpus(text)
+    if text and draft.fields["reserved_cpus"] is None:
+        draft.skip(name, text, "a set of CPUs such as 0-1,4")
+
+
+def _file(draft: Draft, name: str, text: str) -> None:
+    """Note that kubelet takes its configuration from a file that is not read here."""
+    draft.unclear |= {Attribute.TAINTS, Attribute.CAPACITY, Attribute.MAX_PODS}
+    draft.warnings[f"user data: --{name}: {quoted(text[:60])} is not read: taints, maxPods, capacity are unknown"] = (
+        None
+    )
+
+
+def cpus(text: str) -> int | None:
+    """Return the size of a set of CPUs (`0-1,4`); None for an empty one, or where it cannot be read."""
+    found: set[int] = set()
+    for part in text.split(",") if len(text) <= MOST_CPUS_TEXT else [""]:
+        match = _CPUS.fullmatch(part.strip())
+        if match is None:
+            return None
+        found.update(range(int(match[1]), int(match[2] or match[1]) + 1))
+    return len(found) or None
+
+
 READERS: Mapping[str, tuple[Attribute, Callable[[Draft, str, str], None]]] = {
     "max-pods": (Attribute.MAX_PODS, _max_pods),
     "use-max-pods": (Attribute.MAX_PODS, _use_max_pods),
@@ -158,5 +192,9 @@ READERS: Mapping[str, tuple[Attribute, Callable[[Draft, str, str], None]]] = {
     "kube-reserved": (Attribute.CAPACITY, _amounts("kube_reserved", "=")),
     "system-reserved": (Attribute.CAPACITY, _amounts("system_reserved", "=")),
     "eviction-hard": (Attribute.CAPACITY, _amounts("eviction_hard", "<")),
+    "pods-per-core": (Attribute.MAX_PODS, _per_core),
+    "reserved-cpus": (Attribute.CAPACITY, _reserved_cpus),
+    "config": (Attribute.CAPACITY, _file),
+    "config-dir": (Attribute.CAPACITY, _file),
     "local-disks": (Attribute.CAPACITY, _local_disks),
 }

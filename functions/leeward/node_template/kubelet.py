@@ -39,6 +39,7 @@ class KubeletSettings:
 
     family: Family | None = None
     max_pods: int | None = None  # None: not set
+    pods_per_core: int | None = None  # a second limit; 0: none
     expression: str = ""  # maxPodsExpression of a NodeConfig
     ceiling: int | None = None  # most pods where their number is not known
     counts_interfaces: bool = True  # False: bootstrap.sh with --use-max-pods false
@@ -47,6 +48,7 @@ class KubeletSettings:
     kube_reserved: Mapping[str, str] = field(default_factory=dict)
     system_reserved: Mapping[str, str] = field(default_factory=dict)
     eviction_hard: Mapping[str, str] = field(default_factory=dict)
+    reserved_cpus: int | None = None  # size of the set of CPUs that takes the place of all reserved CPU
     replaces: frozenset[str] = frozenset()  # settings that came as flags: they replace EKS' own values, not join them
     local_disks: bool = False  # all made into one volume for kubelet
     mirrored: bool = False  # RAID10: half of their size
@@ -60,6 +62,7 @@ class KubeletSettings:
             later,
             family=later.family or self.family,
             max_pods=self.max_pods if later.max_pods is None else later.max_pods,
+            pods_per_core=self.pods_per_core if later.pods_per_core is None else later.pods_per_core,
             expression=later.expression or self.expression,
             ceiling=min((most for most in (self.ceiling, later.ceiling) if most is not None), default=None),
             counts_interfaces=self.counts_interfaces and later.counts_interfaces,
@@ -68,6 +71,7 @@ class KubeletSettings:
             kube_reserved={**self.kube_reserved, **later.kube_reserved},
             system_reserved={**self.system_reserved, **later.system_reserved},
             eviction_hard={**self.eviction_hard, **later.eviction_hard},
+            reserved_cpus=self.reserved_cpus if later.reserved_cpus is None else later.reserved_cpus,
             replaces=self.replaces | later.replaces,
             local_disks=self.local_disks or later.local_disks,
             mirrored=self.mirrored or later.mirrored,
@@ -95,14 +99,16 @@ def withheld(
     """Return the part of the capacity that pods cannot have, by resource, with warnings about quantities that cannot be
     read.
 
-    Kube-reserved for `pods`, system-reserved (none unless set) and the hard eviction thresholds (100 MiB of memory, a
-    tenth of the storage).
+    Kube-reserved for `pods`, system-reserved (none unless set; a set of CPUs takes the place of both CPUs) and the
+    hard eviction thresholds (100 MiB of memory, a tenth of the storage).
     """
     warnings: list[str] = []
     kept = {} if "kube-reserved" in settings.replaces else kube_reserved(vcpus=vcpus, pods=pods)
     kept |= _amounts(settings.kube_reserved, "kube-reserved", warnings)
     for name, value in _amounts(settings.system_reserved, "system-reserved", warnings).items():
         kept[name] = kept.get(name, 0) + value
+    if settings.reserved_cpus is not None:
+        kept[CPU] = settings.reserved_cpus * 1000
     hard = settings.eviction_hard
     thresholds = dict(hard) if "eviction-hard" in settings.replaces else {**EVICTION_HARD, **hard}
     for signal, resource in ((EVICTION_MEMORY, MEMORY), (EVICTION_STORAGE, EPHEMERAL_STORAGE)):

@@ -64,10 +64,12 @@ def max_pods(
 
     A value in the user data wins; otherwise the interfaces are counted, without a cap. `computed_by_eks`: EKS chooses
     the image and writes the user data. It caps the number at 110, or at 250 from 30 vCPUs on, and uses the smallest
-    number of all types for each. A number that is unknown is at most the settings' `ceiling`.
+    number of all types for each. A number that is unknown is at most the settings' `ceiling`. Kubelet takes the smaller
+    of max pods and pods per core.
     """
     found = _max_pods(kinds, settings, networking, computed_by_eks=computed_by_eks)
-    return found if settings.ceiling is None else min(found, settings.ceiling)
+    cores = (settings.pods_per_core or 0) * kinds[0].vcpus
+    return min(most for most in (found, settings.ceiling, cores or None) if most is not None)
 
 
 def _max_pods(

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from leeward.errors import InvalidInputError
-from leeward.model.quantity import amount
+from leeward.model.quantity import CPU, amount
 from leeward.model.visible import quoted
 from leeward.node_template.flags import MOST_UNKNOWN_PODS, MOST_WARNINGS, read
 from leeward.node_template.kubelet import Family, KubeletSettings
@@ -67,6 +67,8 @@ def with_doubts(settings: KubeletSettings, flags: Sequence[tuple[str, str]]) -> 
     warning = f"user data: {names}: may or may not reach kubelet: unknown, the most cautious value counts"
     warnings = [text for found in options for text in found.warnings]
     counted = Attribute.MAX_PODS in touched and bool(most)
+    cores = [found.pods_per_core for found in (settings, *options) if found.pods_per_core]
+    cpus = [found.reserved_cpus for found in (settings, *options) if found.reserved_cpus is not None]
     return replace(
         settings,
         labels={key: value for key, value in settings.labels.items() if key not in changed},
@@ -75,6 +77,8 @@ def with_doubts(settings: KubeletSettings, flags: Sequence[tuple[str, str]]) -> 
         recognised=True,
         provenance=joined(settings.provenance, touched),
         warnings=(*settings.warnings, *tuple(dict.fromkeys(warnings))[:MOST_WARNINGS], warning),
+        pods_per_core=min(cores, default=None),
+        reserved_cpus=max(cpus) if settings.reserved_cpus is not None else None,
         max_pods=None if counted else settings.max_pods,
         ceiling=min(most) if counted else settings.ceiling,
     )
@@ -139,7 +143,8 @@ def _largest(options: Iterable[KubeletSettings]) -> dict[str, str]:
     """Return the largest reservation by resource, beside EKS' own."""
     found: dict[str, str] = {}
     for option in options:
-        for name, text in (*option.kube_reserved.items(), *option.system_reserved.items()):
+        cpus = {} if option.reserved_cpus is None else {CPU: str(option.reserved_cpus)}
+        for name, text in (*option.kube_reserved.items(), *option.system_reserved.items(), *cpus.items()):
             found[name] = _larger(name, found.get(name, "0"), text)
     return found
 

@@ -11,20 +11,18 @@ import binascii
 import json
 import re
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
 from leeward.errors import InvalidInputError
 from leeward.model.launch import USER_DATA_LEFT_OUT
-from leeward.model.node import Taint
-from leeward.model.nodegroup import EFFECTS
-from leeward.model.visible import quoted
-from leeward.node_template.expression import is_understood
-from leeward.node_template.flags import MOST_UNKNOWN_PODS, is_label, of_flags
-from leeward.node_template.kubelet import Family, KubeletSettings
-from leeward.node_template.provenance import Attribute, Provenance, unknown
+from leeward.node_template.flags import MOST_UNKNOWN_PODS, of_flags
+from leeward.node_template.kubelet import KubeletSettings
+from leeward.node_template.kubelet_configuration import of_kubelet_config
+from leeward.node_template.node_config import of_node_config
+from leeward.node_template.provenance import unknown
 from leeward.node_template.script import of_script
 
 LARGEST = 64 * 1024  # EC2 takes 16 KB; unpacked it may be more
@@ -64,7 +62,7 @@ def kubelet_settings(encoded: str, *, nodeadm: bool = False) -> KubeletSettings:
         settings, flags = _UNREAD, list[str]()
         for kind, part in parts:
             if _is_node_config(kind, part):
-                settings = settings.joined(_of_node_config(part, flags))
+                settings = settings.joined(of_node_config(_parsed("NodeConfig", part), flags))
             else:
                 settings = settings.joined(_of_part(kind, part, nodeadm=nodeadm))
         settings = settings.joined(of_flags(flags))  # last: a flag of any part wins over the configuration of all parts
@@ -135,13 +133,15 @@ def _of_part(kind: str, text: str, *, nodeadm: bool) -> KubeletSettings:
     if _is_cloud_config(kind, text):
         from leeward.node_template.cloud_config import of_cloud_config  # late, as the parser of YAML
 
-        return of_cloud_config(_parsed("cloud-config", text), _of_kubelet_config, nodeadm=nodeadm)
+        return of_cloud_config(_parsed("cloud-config", text), of_kubelet_config, nodeadm=nodeadm)
     if kind not in _SCRIPTS:
         return _UNREAD
     if not kind and not text.startswith("#!") and _WINDOWS.search(text):
         return of_script(text, windows=True)
     if _TOML.search(text) and not text.startswith("#!"):
-        return _of_toml(text)
+        from leeward.node_template.bottlerocket import of_toml  # late: only Bottlerocket uses it
+
+        return of_toml(text)
     return of_script(text, nodeadm=nodeadm)
 
 
@@ -156,131 +156,7 @@ def _parsed(what: str, text: str) -> Any:
         raise InvalidInputError(f"{what}: found JSON out of all proportion, expected kubelet's settings") from error
 
 
-def _of_node_config(text: str, flags: list[str]) -> KubeletSettings:
-    """Read a NodeConfig; its kubelet flags are added to `flags`, as nodeadm appends those of several."""
-    spec = _mapping(_mapping(_parsed("NodeConfig", text)).get("spec"))
-    kubelet = _mapping(spec.get("kubelet"))
-    strategy = _mapping(_mapping(spec.get("instance")).get("localStorage")).get("strategy")
-    boots = KubeletSettings(
-        family=Family.AMAZON_LINUX,
-        local_disks=strategy in {"RAID0", "RAID10"},
-        mirrored=strategy == "RAID10",
-        recognised=True,
-        provenance=_declared(),
-    )
-    listed = kubelet.get("flags")
-    flags += [str(flag) for flag in listed] if isinstance(listed, list) else []
-    of_config = boots.joined(_of_kubelet_config(_mapping(kubelet.get("config"))))
-    return of_config.joined(_of_expression(kubelet.get("maxPodsExpression")))
-
-
-def _of_kubelet_config(config: Mapping[str, Any]) -> KubeletSettings:
-    """Read a KubeletConfiguration."""
-    max_pods = _count(config.get("maxPods"))
-    taints = config.get("registerWithTaints")
-    settings = KubeletSettings(
-        max_pods=max_pods,
-        taints=tuple(_taints(taints)),
-        kube_reserved=_texts(config.get("kubeReserved")),
-        system_reserved=_texts(config.get("systemReserved")),
-        eviction_hard=_texts(config.get("evictionHard")),
-        recognised=bool(config),
-        provenance={Attribute.MAX_PODS: Provenance.DECLARED} if max_pods is not None else {},
-    )
-    settings = settings.joined(
-        _refused(Attribute.MAX_PODS, int(config.get("maxPods") is not None), int(max_pods is not None))
-    )
-    given = len(taints) if isinstance(taints, list) else 0
-    return settings.joined(_refused(Attribute.TAINTS, given, len(settings.taints)))
-
-
-def _of_expression(text: Any) -> KubeletSettings:
-    """Read a maxPodsExpression; one that is not understood leaves the number of pods unknown."""
-    if text is None:
-        return _UNREAD
-    if is_understood(str(text)):
-        return KubeletSettings(expression=str(text), provenance={Attribute.MAX_PODS: Provenance.DECLARED})
-    warning = f"user data: maxPodsExpression: found {quoted(str(text))}, which is not understood; it is passed over"
-    return KubeletSettings(ceiling=MOST_UNKNOWN_PODS, provenance=unknown([Attribute.MAX_PODS]), warnings=(warning,))
-
-
-def _refused(attribute: Attribute, given: int, taken: int) -> KubeletSettings:
-    """Return the warning that some entries are none that Kubernetes accepts."""
-    if given == taken:
-        return _UNREAD
-    warning = f"user data: {attribute}: found {given - taken} that Kubernetes refuses; passed over"
-    return KubeletSettings(provenance=unknown([attribute]), warnings=(warning,))
-
-
-def _declared() -> dict[Attribute, Provenance]:
-    return dict.fromkeys((Attribute.LABELS, Attribute.TAINTS, Attribute.CAPACITY), Provenance.DECLARED)
-
-
 def _yaml(text: str) -> Any:
     from leeward.node_template.node_config_yaml import load  # late: its parser takes longer than the rest of an import
 
     return load(text)
-
-
-def _of_toml(text: str) -> KubeletSettings:
-    import tomllib  # late: only Bottlerocket uses it
-
-    try:
-        document = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, ValueError) as error:
-        raise InvalidInputError(f"Bottlerocket settings: {error}") from error
-    settings = _mapping(_mapping(document.get("settings")).get("kubernetes"))
-    max_pods, labels = _count(settings.get("max-pods")), _texts(settings.get("node-labels"))
-    given = [(key, values) for key, values in _mapping(settings.get("node-taints")).items()]
-    taints = [taint for key, values in given for taint in _bottlerocket_taints(key, values)]
-    number = sum(len(values) if isinstance(values, list) else 1 for _, values in given)
-    accepted = {key: value for key, value in labels.items() if is_label(key, value)}
-    pods = {Attribute.MAX_PODS: Provenance.DECLARED} if max_pods is not None else {}
-    found = KubeletSettings(
-        family=Family.BOTTLEROCKET,
-        max_pods=max_pods,
-        labels=accepted,
-        taints=tuple(taints),
-        kube_reserved=_texts(settings.get("kube-reserved")),
-        system_reserved=_texts(settings.get("system-reserved")),
-        eviction_hard=_texts(settings.get("eviction-hard")),
-        recognised=True,
-        provenance={**_declared(), **pods},
-    )
-    found = found.joined(_refused(Attribute.MAX_PODS, int("max-pods" in settings), int(max_pods is not None)))
-    found = found.joined(_refused(Attribute.LABELS, len(labels), len(accepted)))
-    return found.joined(_refused(Attribute.TAINTS, number, len(taints)))
-
-
-def _bottlerocket_taints(key: str, values: Any) -> Iterator[Taint]:
-    """Parse `key = "value:Effect"`, or a list of such."""
-    for text in values if isinstance(values, list) else [values]:
-        value, _, effect = str(text).rpartition(":")
-        if effect in EFFECTS:
-            yield Taint(key=key, value=value, effect=EFFECTS[effect])
-
-
-def _taints(raw: Any) -> Iterator[Taint]:
-    """Parse KubeletConfiguration's registerWithTaints."""
-    for one in raw if isinstance(raw, list) else ():
-        entry = _mapping(one)
-        if entry.get("key") and entry.get("effect") in EFFECTS:
-            yield Taint(key=str(entry["key"]), value=str(entry.get("value") or ""), effect=EFFECTS[entry["effect"]])
-
-
-def _count(value: Any) -> int | None:
-    text = str(value).strip()
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 6 and not isinstance(value, bool) else None
-
-
-def _texts(value: Any) -> dict[str, str]:
-    pairs = _mapping(value).items()
-    return {
-        str(key): str(text).lower() if isinstance(text, bool) else str(text)
-        for key, text in pairs
-        if isinstance(text, str | int | float)
-    }
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
