@@ -3,7 +3,8 @@ same launch template version, or with the same user data.
 
 Decides what follows from them. The smaller of estimate and observation is the capacity; labels that all of them share
 are added, and an estimated label that none of them carries is removed; taints that all of them share are joined: a
-taint of some of them was put there later."""
+taint of some of them was put there later. Of nodes that booted otherwise only `of_unknown_source` says anything: a
+label that none of their user data names may come from a controller, which labels the next node too."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from leeward.model import well_known
 from leeward.model.launch import LaunchSettings
 from leeward.model.node import Node, Taint
 from leeward.node_template.labels import ARCH, BETA, HOSTNAME, OS
+from leeward.node_template.user_data import kubelet_settings
 
 _PLATFORM = (OS, ARCH, BETA[OS], BETA[ARCH])
 _NOT_SHARED = ("node.kubernetes.io/", "eks.amazonaws.com/", well_known.PREFIX, "topology.", "failure-domain.")  # of a
@@ -88,6 +90,22 @@ def observed(
         common=frozenset(set.intersection(*(set(one.node.labels.items()) for one in alike))),
         nodes=len(alike),
     )
+
+
+def of_unknown_source(nodes: Sequence[ReadyNode]) -> tuple[dict[str, dict[str, str]], dict[str, int]]:
+    """Return what all nodes have and no user data names that any of them booted with: labels by zone, with the value
+    that the nodes of the zone share, and extended resources, the smallest amount. Device and feature discovery may have
+    put them there, another controller, or a person.
+    """
+    if not nodes:
+        return {}, {}
+    booted = {node.launch.user_data for node in nodes if node.launch is not None}
+    named = {key for user_data in booted for key in kubelet_settings(user_data).labels}
+    keys = set.intersection(*(set(node.node.labels) for node in nodes)) - named
+    zones = {zone: _shared([node for node in nodes if node.zone == zone]) for zone in {node.zone for node in nodes}}
+    labels = {zone: {key: shared[key] for key in shared if key in keys} for zone, shared in zones.items()}
+    resources = {name for name in set.intersection(*(set(node.allocatable) for node in nodes)) if "/" in name}
+    return labels, {name: min(node.allocatable[name] for node in nodes) for name in sorted(resources)}
 
 
 def _same_launch(then: LaunchSettings | None, now: LaunchSettings | None) -> bool:

@@ -5,7 +5,8 @@ Zones whose subnets cannot hold the new nodes beside the old ones: by placement'
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Self
 
 from leeward.model.instance_type import InstanceType
 from leeward.model.pod_limits import is_list
@@ -22,6 +23,41 @@ from leeward.snapshot.free_capacity import specs_by_free_capacity
 from leeward.snapshot.launchable import Launchable
 from leeward.upgrade.preflight.findings import Code, Finding, blocker, warning
 from leeward.upgrade.preflight.model import Preflight, zone_of
+from leeward.upgrade.preflight.unproven import Unproven, unproven_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Try:
+    """Try of the old nodes' pods on a template: `same`: on as many new nodes as there are old ones; `more`: on as many
+    as they need, None where `same` has a place for all. `beyond`: pods that are not tried.
+    """
+
+    same: Packing
+    more: Packing | None
+    beyond: Mapping[str, str]
+
+    @classmethod
+    def of(cls, world: World, old: Sequence[str], templates: Iterable[NodeTemplate], beyond: Mapping[str, str]) -> Self:
+        """Return the result; the world stays as it is.
+
+        Old nodes are removed one after another: all of them at once as empty domains would refuse pods that can start.
+        """
+        limited = tuple(templates)
+        same, more = attempt(world, old, templates=limited, deleted=True), None
+        if same.timed_out or any(one.pod not in beyond for one in same.unplaced):
+            unlimited = [replace(one, max_nodes=None) for one in limited]
+            more = attempt(world, old, templates=unlimited, deleted=True)
+        return cls(same=same, more=more, beyond=beyond)
+
+    @property
+    def timed_out(self) -> bool:
+        """True if the time ended it."""
+        return self.same.timed_out or (self.more is not None and self.more.timed_out)
+
+    @property
+    def nowhere(self) -> tuple[Unplaced, ...]:
+        """Pods that no number of new nodes can host."""
+        return tuple(one for one in self.more.unplaced if one.pod not in self.beyond) if self.more is not None else ()
 
 
 def check_capacity(preflight: Preflight) -> Iterator[Finding]:
@@ -48,17 +84,21 @@ def _tried(preflight: Preflight, old: Sequence[str], launchable: Launchable, nod
     beyond = {pod.key: pod.needs.beyond_limit for name in old for pod in world.pods_on(name) if _is_beyond(pod)}
     yield from _beyond_limits(beyond)
     world.in_time = preflight.time.in_time
-    # Remove old nodes one after another: all of them at once as empty domains would refuse pods that can start.
-    same = attempt(world, old, templates=_templates(preflight, launchable, node, unlimited=False), deleted=True)
-    if not same.timed_out and all(one.pod in beyond for one in same.unplaced):
-        return
-    more = attempt(world, old, templates=_templates(preflight, launchable, node, unlimited=True), deleted=True)
-    if same.timed_out or more.timed_out:
+    templates = _templates(preflight, launchable, node)
+    tried = _Try.of(world, old, templates, beyond)
+    refused = {one.pod for one in tried.nowhere}
+    unproven = unproven_of(preflight, node) if refused and not tried.timed_out else Unproven()
+    if unproven:
+        assumed = _Try.of(world, old, unproven.on(templates), beyond)
+        helped = refused - {one.pod for one in assumed.nowhere}
+        yield from unproven.findings(pod for name in old for pod in world.pods_on(name) if pod.key in helped)
+        tried = assumed if helped or assumed.timed_out else tried
+    if tried.timed_out:
         yield _not_tried(preflight)
         return
-    yield from _nowhere(one for one in more.unplaced if one.pod not in beyond)
-    if len(more.unplaced) < len(same.unplaced):
-        yield _more_nodes(preflight, more, len(old))
+    yield from _nowhere(one for one in tried.nowhere if one.pod in refused)
+    if tried.more is not None and len(tried.more.unplaced) < len(tried.same.unplaced):
+        yield _more_nodes(preflight, tried.more, len(old))
 
 
 def _complete(preflight: Preflight, launchable: Launchable) -> NodeSpec | None:
@@ -79,9 +119,7 @@ def _sized(node: NodeSpec) -> bool:
     return all(node.allocatable.get(name) for name in (CPU, MEMORY))
 
 
-def _templates(
-    preflight: Preflight, launchable: Launchable, node: NodeSpec, *, unlimited: bool
-) -> tuple[NodeTemplate, ...]:
+def _templates(preflight: Preflight, launchable: Launchable, node: NodeSpec) -> tuple[NodeTemplate, ...]:
     """Return one for each zone, with as many new nodes as it has old ones; a zone with old nodes has a subnet, listed
     or not.
     """
@@ -94,7 +132,7 @@ def _templates(
             name=f"{launchable.template.name}-{zone}",
             node=node,
             offerings=(offering,),
-            max_nodes=None if unlimited else zones[zone],
+            max_nodes=zones[zone],
         )
         for zone, offering in offerings.items()
     )
