@@ -335,9 +335,11 @@ def test_drift_shows_all_fields_with_have_and_want(ask):
         "drifted": True,
         "since": NOON,
         "remedy": "replace",
+        "notJudged": None,
         "reasons": [ami],
     }
-    assert n2 == {"node": "n2", "group": "web", "drifted": False, "since": None, "remedy": "none", "reasons": []}
+    in_order = {"drifted": False, "since": None, "remedy": "none", "notJudged": None, "reasons": []}
+    assert n2 == {"node": "n2", "group": "web", **in_order}
     assert [one["field"] for one in n3["reasons"]] == ["ami", "subnets"]
 
 

@@ -4,6 +4,7 @@ remedy.
 Decides how the result is printed; `leeward.drift` decides what has drifted."""
 
 import argparse
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,8 +18,8 @@ from leeward.snapshot.cluster import ClusterSnapshot
 
 DESCRIPTION = """Shows every node with all differences from what its group would launch now and from what its policy
 asks of nodes. The remedy is replace where a new node of the group would be in order, upgrade where a new one would
-drift as well, and none where nothing has drifted, nodes that were launched since show the difference too, or drift is
-switched off."""
+drift as well, and none where nothing has drifted, nodes that were launched since show the difference too, what the
+group launches cannot be read, or drift is switched off."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -56,6 +57,7 @@ def to_json(found: Sequence[Drifted], snapshot: ClusterSnapshot) -> dict[str, An
                 "drifted": one.drifted,
                 "since": format_instant(one.since) if one.since else None,
                 "remedy": one.remedy.value,
+                "notJudged": one.unread or None,
                 "reasons": [
                     {
                         "field": why.field.value,
@@ -91,4 +93,8 @@ def _report(found: Sequence[Drifted], snapshot: ClusterSnapshot) -> list[Table |
         for (group, field, want), proof in proofs.items()
         if proof
     ]
-    return [f"{len(drifted)} of {count_of(len(found), 'node')} drifted", table, *not_fixed, *snapshot.warnings]
+    unread = Counter((_group(snapshot, one.node), one.unread) for one in found if one.unread)
+    not_judged = [f"{group}: not judged, {why}" for group, why in unread]
+    total = f"{len(drifted)} of {count_of(len(found), 'node')} drifted"
+    total += f", {unread.total()} not judged" if unread else ""
+    return [total, table, *not_fixed, *not_judged, *snapshot.warnings]

@@ -67,7 +67,9 @@ def _reason_unusable(
     group = snapshot.groups[launchable.group]
     if group.name in snapshot.blocked_groups or not launchable.zones:
         return snapshot.blocked_groups.get(group.name, "no subnet of it is known")
-    if not launchable.types or any(not _sized(launchable, name) for name in launchable.types):
+    # EKS declares labels and taints of a managed group's nodes, whatever the template says
+    unread = group.nodegroup is None and None in launchable.launches.values()
+    if unread or not launchable.types or any(not _sized(launchable, name) for name in launchable.types):
         return "what it launches is not known"
     full = "it is at its MaxSize, which is EKS' own" if group.nodegroup and launchable.left == 0 else ""
     if "Launch" in group.suspended or full:

@@ -20,13 +20,14 @@ from leeward.model.planning_memory import WantedLaunch
 from leeward.model.times import format_instant, parse_instant
 from leeward.policy.document import NodePolicy
 from leeward.snapshot.cluster import ClusterSnapshot
+from leeward.snapshot.unread_launches import unread_launch
 
 WRITTEN = "fn sync writes the annotations of the policy onto the node"
 
 
 class Remedy(StrEnum):
-    """Fix of a drifted node; `none`: it has not drifted, its launches are seen not to fix what differs, or drift is
-    switched off.
+    """Fix of a drifted node; `none`: it has not drifted, its launches are seen not to fix what differs or cannot be
+    read, or drift is switched off.
     """
 
     REPLACE = "replace"
@@ -36,12 +37,15 @@ class Remedy(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drifted:
-    """Drift of one node. `since`: when it was first observed, None while it is in order."""
+    """Drift of one node. `since`: when it was first observed, None while it is in order. `unread`: why it is not known
+    what its group launches now, and the fix; only differences from its policy are reported then.
+    """
 
     node: str
     reasons: tuple[Reason, ...] = ()
     since: datetime | None = None
     remedy: Remedy = Remedy.NONE
+    unread: str = ""
 
     @property
     def drifted(self) -> bool:
@@ -85,15 +89,26 @@ def _drift_of(snapshot: ClusterSnapshot, node: Node, evidence: Evidence) -> Drif
     policy = snapshot.policy_of_node(node)
     if policy is None:
         return Drifted(node=node.name)
-    reasons = evidence.judged(node)
+    reasons, unread = evidence.judged(node), _unread(snapshot, node)
     if not reasons:
-        return Drifted(node=node.name)
+        return Drifted(node=node.name, unread=unread)
+    fixed = not unread and watches(snapshot, policy)
     return Drifted(
         node=node.name,
         reasons=reasons,
         since=_since(node) or snapshot.now,
-        remedy=_remedy(snapshot, node, policy, reasons) if watches(snapshot, policy) else Remedy.NONE,
+        remedy=_remedy(snapshot, node, policy, reasons) if fixed else Remedy.NONE,
+        unread=unread,
     )
+
+
+def _unread(snapshot: ClusterSnapshot, node: Node) -> str:
+    group = snapshot.group_of(node)
+    launchable = snapshot.launchables.get(group.name) if group else None
+    if group is None or launchable is None:
+        return ""
+    found = unread_launch(group, launchable, snapshot.type_of(node))
+    return str(found) if found is not None else ""
 
 
 def all_drift(snapshot: ClusterSnapshot) -> tuple[Drifted, ...]:

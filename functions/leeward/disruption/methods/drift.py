@@ -21,7 +21,9 @@ class Drift:
     reason = Reason.DRIFTED
 
     def reason_to_keep(self, state: PlanningState, candidate: Candidate) -> str:
-        """Return why not: switched off, not drifted, only an upgrade can fix it, or launches are seen not to."""
+        """Return why not: switched off, not known, not drifted, only an upgrade can fix it, or launches are seen not
+        to.
+        """
         if not state.snapshot.policies.settings.drift:
             return "drift is switched off for the cluster"
         if not candidate.policy.disruption.present:
@@ -36,6 +38,10 @@ class Drift:
 
 
 def _why_no_replacement(drifted: Drifted, group: str) -> str:
+    if drifted.unread:
+        return (
+            f"{drifted.summary}; not replaced: {drifted.unread}" if drifted.drifted else f"not judged: {drifted.unread}"
+        )
     if not drifted.drifted:
         return "it is what its group would launch now"
     if drifted.remedy is Remedy.NONE:

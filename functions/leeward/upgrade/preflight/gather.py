@@ -22,6 +22,7 @@ from leeward.ports.compute import LaunchSources
 from leeward.ports.eks import ManagedUpdates
 from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.snapshot.gather import gather
+from leeward.snapshot.unread_launches import unread_launch
 from leeward.termination.replica_surge import surged
 from leeward.time_budget import SearchTime
 from leeward.upgrade.expected_labels import expected_labels
@@ -102,7 +103,9 @@ def gather_preflight(record: UpgradeRecord, ports: Ports) -> Preflight:
     inputs = _inputs(record, snapshot, group, chosen, nodegroup, ports)
     if group.nodegroup is None:
         inputs = replace(inputs, labels=expected_labels(target, group, snapshot.nodes, ports.launches))
-    return Preflight.of(snapshot, group, chosen, target, replace(inputs, selected=policy is not None))
+    launchable = snapshot.launchables.get(group.name)
+    unread = unread_launch(group, launchable) if launchable is not None else None
+    return Preflight.of(snapshot, group, chosen, target, replace(inputs, selected=policy is not None, launch=unread))
 
 
 def _without_its_own_image(record: UpgradeRecord, group: Group, launches: LaunchSources) -> UpgradeRecord:

@@ -21,6 +21,7 @@ from leeward.model.pod import Pod, PodDisruptionBudget
 from leeward.policy.document import Canary, NodePolicy, Reason, UpdatePolicy
 from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.snapshot.launchable import Launchable
+from leeward.snapshot.unread_launches import UnreadLaunch
 from leeward.termination.lone_pods import lone_pods
 from leeward.time_budget import SearchTime
 from leeward.upgrade.control import canary_of
@@ -76,6 +77,7 @@ class PreflightInputs:
     accounts: frozenset[str] = frozenset()
     alarms: AlarmReading = field(default_factory=AlarmReading)
     labels: ExpectedLabels = field(default_factory=ExpectedLabels)  # of a self-managed group's new nodes
+    launch: UnreadLaunch | None = None  # a part of what new nodes would be launched from that cannot be read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

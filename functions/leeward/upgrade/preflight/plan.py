@@ -125,6 +125,10 @@ def plan_upgrade(preflight: Preflight, *, seed: int = 0) -> Plan:
 def findings(preflight: Preflight) -> tuple[Finding, ...]:
     """Return the findings of all checks, blockers first."""
     results = [finding for check in CHECKS for finding in check(preflight)]
+    launch, about = preflight.inputs.launch, f"group {preflight.group.name}"
+    if launch is not None:
+        message = f"{launch.why}: what a new node gets from it is not judged"
+        results.append(warning(Code.NOT_JUDGED, about, message, launch.fix))
     fix = "give the role the permission that is named, or look again later"
-    results += [warning(Code.NOT_JUDGED, f"group {preflight.group.name}", one, fix) for one in preflight.inputs.unread]
+    results += [warning(Code.NOT_JUDGED, about, one, fix) for one in preflight.inputs.unread]
     return tuple(sorted(results, key=lambda finding: finding.severity is not Severity.BLOCKER))
