@@ -86,7 +86,8 @@ def _report(found: Sequence[Drifted], snapshot: ClusterSnapshot) -> list[Table |
         since = format_instant(one.since) if one.since else None
         for why in one.reasons:
             group = _group(snapshot, one.node)
-            table.add(one.node, group, since, one.remedy.value, why.field.value, why.kind.value, why.have, why.want)
+            remedy = one.remedy_of(why).value
+            table.add(one.node, group, since, remedy, why.field.value, why.kind.value, why.have, why.want)
     proofs = {(_group(snapshot, one.node), why.field, why.want): why.proof for one in drifted for why in one.reasons}
     not_fixed = [
         f"{group}: a new node would differ too in {field.value}, wanted {want}: {proof}"
@@ -97,4 +98,5 @@ def _report(found: Sequence[Drifted], snapshot: ClusterSnapshot) -> list[Table |
     not_judged = [f"{group}: not judged, {why}" for group, why in unread]
     total = f"{len(drifted)} of {count_of(len(found), 'node')} drifted"
     total += f", {unread.total()} not judged" if unread else ""
-    return [total, table, *not_fixed, *not_judged, *snapshot.warnings]
+    upgrades = dict.fromkeys(one.upgrade for one in drifted if one.upgrade)
+    return [total, table, *not_fixed, *upgrades, *not_judged, *snapshot.warnings]

@@ -80,18 +80,24 @@ def of_desired(node: Node, policy: NodePolicy, expected: Iterable[ExpectedNode])
         yield Reason(field=Field.TAINTS, have=have or "none", want=want, fixable=fixable)
 
 
-def would_drift(policy: NodePolicy, launchable: Launchable | None) -> bool:
-    """Return whether a node launched now would drift; False where the group's launches are unknown.
+def lacks_of_new_nodes(policy: NodePolicy, launchable: Launchable | None) -> tuple[str, ...]:
+    """Return what a node launched now would lack of what the policy asks, such as `label team=red`; empty where it
+    would be in order, and where the group's launches are unknown.
 
     Independent of the existing node, whose labels and taints may have been fixed manually. Annotations are written onto
     every node (`sync.labels`).
     """
     if launchable is None:
-        return False
+        return ()
     new_nodes, wanted = launchable.expected.values(), policy.node
-    return any(
-        _wrong(wanted.labels, new.labels) or _lacking(wanted.taints, new.taints) for new in new_nodes
-    ) or not all(_all_meet(requirement, launchable) for requirement in policy.requirements)
+    labels = dict.fromkeys(item for new in new_nodes for item in _wrong(wanted.labels, new.labels).items())
+    taints = dict.fromkeys(taint for new in new_nodes for taint in _lacking(wanted.taints, new.taints))
+    unmet = [one for one in policy.requirements if not _all_meet(one, launchable)]
+    return (
+        *(f"label {key}={value}" for key, value in labels),
+        *(f"taint {taint.key}={taint.value}:{taint.effect}" for taint in taints),
+        *(f"requirement {one.key} {_values(one)}" for one in unmet),
+    )
 
 
 def registers(policy: NodePolicy, expected: Iterable[ExpectedNode]) -> bool:

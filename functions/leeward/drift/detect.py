@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from leeward.drift.desired import of_desired, of_requirements, registers, would_drift
+from leeward.drift.desired import lacks_of_new_nodes, of_desired, of_requirements, registers
 from leeward.drift.evidence import SHOWN, Evidence, remembered
 from leeward.drift.launched import of_hidden, of_instance
 from leeward.drift.reasons import Field, Reason
@@ -20,6 +20,7 @@ from leeward.model.planning_memory import WantedLaunch
 from leeward.model.times import format_instant, parse_instant
 from leeward.policy.document import NodePolicy
 from leeward.snapshot.cluster import ClusterSnapshot
+from leeward.snapshot.launchable import Launchable
 from leeward.snapshot.unread_launches import unread_launch
 
 WRITTEN = "fn sync writes the annotations of the policy onto the node"
@@ -38,7 +39,8 @@ class Remedy(StrEnum):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drifted:
     """Drift of one node. `since`: when it was first observed, None while it is in order. `unread`: why it is not known
-    what its group launches now, and the fix; only differences from its policy are reported then.
+    what its group launches now, and the fix; only differences from its policy are reported then. `upgrade`: what has to
+    change before an upgrade fixes it, empty unless the remedy is one.
     """
 
     node: str
@@ -46,6 +48,12 @@ class Drifted:
     since: datetime | None = None
     remedy: Remedy = Remedy.NONE
     unread: str = ""
+    upgrade: str = ""
+
+    def remedy_of(self, reason: Reason) -> Remedy:
+        """Return the fix of one difference: none where a launch does not fix it, while the node's may fix others."""
+        by_launch = not reason.proof and reason.field is not Field.ANNOTATIONS
+        return self.remedy if reason.fixable or (by_launch and self.remedy is Remedy.UPGRADE) else Remedy.NONE
 
     @property
     def drifted(self) -> bool:
@@ -92,19 +100,20 @@ def _drift_of(snapshot: ClusterSnapshot, node: Node, evidence: Evidence) -> Drif
     reasons, unread = evidence.judged(node), _unread(snapshot, node)
     if not reasons:
         return Drifted(node=node.name, unread=unread)
-    fixed = not unread and watches(snapshot, policy)
+    judged = not unread and watches(snapshot, policy)
+    remedy = _remedy(snapshot, node, policy, reasons) if judged else Remedy.NONE
     return Drifted(
         node=node.name,
         reasons=reasons,
         since=_since(node) or snapshot.now,
-        remedy=_remedy(snapshot, node, policy, reasons) if fixed else Remedy.NONE,
+        remedy=remedy,
         unread=unread,
+        upgrade=_before_upgrade(snapshot, node, policy, reasons) if remedy is Remedy.UPGRADE else "",
     )
 
 
 def _unread(snapshot: ClusterSnapshot, node: Node) -> str:
-    group = snapshot.group_of(node)
-    launchable = snapshot.launchables.get(group.name) if group else None
+    group, launchable = snapshot.group_of(node), _launchable(snapshot, node)
     if group is None or launchable is None:
         return ""
     found = unread_launch(group, launchable, snapshot.type_of(node))
@@ -151,8 +160,7 @@ def _fields(reasons: Iterable[Reason]) -> str:
 
 
 def _launched_with(snapshot: ClusterSnapshot, node: Node, policy: NodePolicy) -> dict[Field, str]:
-    group = snapshot.group_of(node)
-    launchable = snapshot.launchables.get(group.name) if group else None
+    launchable = _launchable(snapshot, node)
     now = launchable.launch_of(snapshot.type_of(node)) if launchable else None
     return fields_of(snapshot.launched_from.get(node.instance_id) or now, policy)
 
@@ -173,13 +181,30 @@ def _reasons(snapshot: ClusterSnapshot, node: Node, policy: NodePolicy) -> Itera
 
 
 def _remedy(snapshot: ClusterSnapshot, node: Node, policy: NodePolicy, reasons: Iterable[Reason]) -> Remedy:
-    group = snapshot.group_of(node)
-    launchable = snapshot.launchables.get(group.name) if group else None
     reasons = [one for one in reasons if one.field is not Field.ANNOTATIONS and not (one.proof and one.field in SHOWN)]
     if not reasons:
         return Remedy.NONE
-    fixable = all(reason.fixable for reason in reasons) and not would_drift(policy, launchable)
+    fixable = all(reason.fixable for reason in reasons) and not lacks_of_new_nodes(policy, _launchable(snapshot, node))
     return Remedy.REPLACE if fixable else Remedy.UPGRADE
+
+
+def _before_upgrade(snapshot: ClusterSnapshot, node: Node, policy: NodePolicy, reasons: Iterable[Reason]) -> str:
+    """Return what an upgrade to the present version does not fix: what the policy asks and no new node has, else the
+    fields, such as startup taints, that its user data does not register.
+    """
+    fields = dict.fromkeys(one.field.value for one in reasons if not one.fixable and one.field is not Field.ANNOTATIONS)
+    lacks = lacks_of_new_nodes(policy, _launchable(snapshot, node)) or tuple(fields)
+    group = snapshot.group_of(node)
+    named = group.name if group is not None else ""
+    return (
+        f"a new node of {named} would drift as well in {', '.join(lacks)}: change policy {policy.name}, or what "
+        f"{named} launches; drift or leeward upgrade start {named} then replaces its nodes"
+    )
+
+
+def _launchable(snapshot: ClusterSnapshot, node: Node) -> Launchable | None:
+    group = snapshot.group_of(node)
+    return snapshot.launchables.get(group.name) if group else None
 
 
 def _since(node: Node) -> datetime | None:

@@ -180,7 +180,8 @@ def test_a_group_whose_new_nodes_would_drift_as_well_is_not_rolled():
     fleet.policies = (_wanting(labels={"team": "web"}),)
     assert nodes_of(fleet, DRIFT) == []
     assert reason(fleet, "n1", DRIFT) == (
-        "it has drifted in ami, labels; a new node of web would drift as well: leeward upgrade"
+        "it has drifted in ami, labels; a new node of web would drift as well in label team=web: change policy web, or "
+        "what web launches; drift or leeward upgrade start web then replaces its nodes"
     )
 
 

@@ -12,6 +12,8 @@ from leeward.model.node import Taint
 from leeward.policy.document import DesiredNode, DesiredTaint, Requirement
 from tests.unit.disruption.fleet import ZONES, a_fleet, a_policy, rules
 
+OLD = {"image": "ami-1"}
+
 
 def drift(fleet, node="n1"):
     snapshot = fleet.snapshot()
@@ -146,20 +148,34 @@ def test_that_new_nodes_lack_an_annotation_of_the_policy_is_no_proof_of_anything
 
 
 @pytest.mark.parametrize(
-    "policy",
+    ("policy", "lacks"),
     [
-        {"node": DesiredNode(labels={"team": "a"})},
-        {"node": DesiredNode(taints=(DesiredTaint(key="team", effect="NoSchedule"),))},
-        {"requirements": (Requirement(key="team", operator="Exists"),)},
+        ({"node": DesiredNode(labels={"team": "a"})}, "label team=a"),
+        ({"node": DesiredNode(taints=(DesiredTaint(key="team", effect="NoSchedule"),))}, "taint team=:NoSchedule"),
+        ({"requirements": (Requirement(key="team", operator="Exists"),)}, "requirement team Exists"),
     ],
     ids=["label", "taint", "requirement"],
 )
-def test_what_was_corrected_manually_would_be_missing_on_a_new_node(policy):
+def test_what_was_corrected_manually_would_be_missing_on_a_new_node_and_is_named(policy, lacks):
+    """An upgrade to the version that the group launches already would end with NothingToUpgrade."""
     taints = [{"key": "team", "effect": "NoSchedule"}]
     manual = {"labels": {"team": "a"}, "taints": taints}
     fleet = wanting(**policy).group("web", launch=LaunchSettings(image="ami-2"))
     found = drift(fleet.node("n1", instance={"image": "ami-1"}, **manual))
     assert ([reason.field for reason in found.reasons], found.remedy) == ([Field.AMI], Remedy.UPGRADE)
+    assert found.upgrade.startswith(f"a new node of web would drift as well in {lacks}: change policy web, or what web")
+
+
+def test_each_difference_has_its_own_remedy():
+    wanted = DesiredNode(annotations={"a": "b"})
+    found = drift(wanting(node=wanted).group("web", launch=LaunchSettings(image="ami-2")).node("n1", instance=OLD))
+    remedies = {reason.field: found.remedy_of(reason) for reason in found.reasons}
+    assert remedies == {Field.AMI: Remedy.REPLACE, Field.ANNOTATIONS: Remedy.NONE}
+    wanted = DesiredNode(annotations={"a": "b"}, labels={"team": "a"})
+    found = drift(wanting(node=wanted).group("web", launch=LaunchSettings(image="ami-2")).node("n1", instance=OLD))
+    remedies = {reason.field: found.remedy_of(reason) for reason in found.reasons}
+    upgraded = dict.fromkeys((Field.AMI, Field.LABELS), Remedy.UPGRADE)
+    assert remedies == {**upgraded, Field.ANNOTATIONS: Remedy.NONE}
 
 
 def test_user_data_is_compared_with_the_version_that_the_node_came_from():

@@ -1,7 +1,8 @@
 """Drift: nodes that differ from the nodes that their group would launch now, where a new node would match.
 
-A group whose new nodes would drift as well is never rolled: the fix is an upgrade (docs/features.md, K15). Source:
-Karpenter v0.30, pkg/controllers/deprovisioning/drift.go; the oldest drift first, as in current Karpenter."""
+A group whose new nodes would drift as well is never rolled: the fix is an upgrade to what the policy asks, or another
+policy (docs/features.md, K15). Source: Karpenter v0.30, pkg/controllers/deprovisioning/drift.go; the oldest drift
+first, as in current Karpenter."""
 
 from datetime import datetime
 
@@ -30,24 +31,22 @@ class Drift:
             return no_section(candidate.policy)
         if not candidate.policy.disruption.drift:
             return f"policy {candidate.policy.name} says drift: false"
-        return _why_no_replacement(state.drift[candidate.name], candidate.group.name)
+        return _why_no_replacement(state.drift[candidate.name])
 
     def decide(self, state: PlanningState) -> Outcome:
         """Return as many commands as budgets allow."""
         return replace_in_turn(self, state, rank=lambda one: _since(state, one), said=_said)
 
 
-def _why_no_replacement(drifted: Drifted, group: str) -> str:
+def _why_no_replacement(drifted: Drifted) -> str:
     if drifted.unread:
-        return (
-            f"{drifted.summary}; not replaced: {drifted.unread}" if drifted.drifted else f"not judged: {drifted.unread}"
-        )
+        return f"{f'{drifted.summary}; ' if drifted.drifted else ''}not judged: {drifted.unread}"
     if not drifted.drifted:
         return "it is what its group would launch now"
     if drifted.remedy is Remedy.NONE:
         return f"{drifted.summary}, and is not replaced for it: {drifted.not_fixed}"
     if drifted.remedy is Remedy.UPGRADE:
-        return f"{drifted.summary}; a new node of {group} would drift as well: leeward upgrade"
+        return f"{drifted.summary}; {drifted.upgrade}"
     return ""
 
 
