@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from leeward.disruption.command import Command, MethodName, Plan, Verdict
+from leeward.disruption.refused_targets import RefusedTarget
 from leeward.disruption.wanted_types import WantedType
 from leeward.model.node import Node
 from leeward.model.quantity import CPU, MEMORY
@@ -49,10 +50,11 @@ def to_json(
     listed: Collection[str],
     asked: MethodName | None = None,
     wanted: Iterable[WantedType] = (),
+    refused: Iterable[RefusedTarget] = (),
 ) -> dict[str, Any]:
     """Return the document that docs/command-line.md and `docs/schema/plan.json` describe. `listed`: the nodes that
     count; commands on no such node are left out. `asked`: the one method that was asked for. `wanted`: types that
-    consolidation would want, which are said of listed nodes alone.
+    consolidation would want, `refused`: groups whose nodes refuse pods; both are said of listed nodes alone.
     """
     commands = [command for command in plan.commands if any(node in listed for node in command.nodes)]
     nodes = [(snapshot.node(name), verdicts) for name, verdicts in plan.verdicts.items() if name in listed]
@@ -68,7 +70,18 @@ def to_json(
         },
         "commands": [_command(command) for command in commands],
         "wantedTypes": [_wanted(one) for one in wanted if one.node in listed],
+        "refusedTargets": [found for one in refused if (found := _refused(one, listed))["nodes"]],
         "nodes": entries,
+    }
+
+
+def _refused(refused: RefusedTarget, listed: Collection[str]) -> dict[str, Any]:
+    return {
+        "group": refused.group,
+        "nodes": [name for name in refused.nodes if name in listed],
+        "pod": refused.pod,
+        "reason": refused.reason,
+        "fix": refused.fix or None,
     }
 
 

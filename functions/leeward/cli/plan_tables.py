@@ -23,7 +23,11 @@ def plan_report(
     tables += [_placements(document["commands"])] if pods else []
     tables += [_verdicts(document["nodes"], asked)] if verbose else []
     first, *more = tables
-    said = (*_reasons(document["commands"]), *_wanted(document["wantedTypes"]))
+    said = (
+        *_reasons(document["commands"]),
+        *_wanted(document["wantedTypes"]),
+        *_refused(document["refusedTargets"]),
+    )
     return [*_summary(document), first, *said, *more, *warnings]
 
 
@@ -134,6 +138,13 @@ def _wanted(wanted: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         saved = dollars(sum(one["savingsPerHour"] for one in nodes))
         shown = nodes[0]["node"] if len(nodes) == 1 else count_of(len(nodes), "node")
         yield f"wanted: {name} at {dollars(price)} in place of {shown} would save {saved} an hour, but {reason}"
+
+
+def _refused(refused: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    for one in refused[:MOST_CAUSES]:
+        nodes = one["nodes"][0] if len(one["nodes"]) == 1 else count_of(len(one["nodes"]), "node")
+        fix = f"; {one['fix']}" if one["fix"] else ""
+        yield f"refused: {one['group']} in place of {nodes}, pod {one['pod']}: {one['reason']}{fix}"
 
 
 def _placements(commands: Sequence[Mapping[str, Any]]) -> Table:

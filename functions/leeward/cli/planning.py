@@ -22,6 +22,7 @@ from leeward.cli.what_if import WhatIf, switched_on
 from leeward.disruption.command import Command, Decision, MethodName, Plan, Replacement
 from leeward.disruption.plan import plan_in
 from leeward.disruption.planning_state import PlanningState
+from leeward.disruption.refused_targets import RefusedTarget, refused_targets
 from leeward.disruption.validation import validate
 from leeward.disruption.wanted_types import WantedType, wanted_types
 from leeward.errors import InvalidInputError
@@ -47,11 +48,11 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.what_if is not None:
         snapshot = switched_on(snapshot, WhatIf(arguments.what_if))
     only = MethodName(arguments.method) if arguments.method else None
-    plan, wanted = _plan(
+    plan, wanted, refused = _plan(
         _with_all_prices(snapshot, context), context.ports.nodegroups, context.ports.instances, only, earlier
     )
     names = {node.name for node in snapshot.nodes if listed.includes(node.labels, _group(snapshot, node))}
-    document = to_json(plan, snapshot, listed=names, asked=only, wanted=wanted)
+    document = to_json(plan, snapshot, listed=names, asked=only, wanted=wanted, refused=refused)
     show = partial(plan_report, document, pods=arguments.pods, verbose=arguments.verbose, asked=arguments.method)
     report = partial(show, warnings=plan.warnings)
     if not arguments.apply:
@@ -82,22 +83,22 @@ def _plan(
     instances: Instances,
     only: MethodName | None,
     earlier: Plan | None,
-) -> tuple[Plan, tuple[WantedType, ...]]:
+) -> tuple[Plan, tuple[WantedType, ...], tuple[RefusedTarget, ...]]:
     """Make the plan of one method or of all, or what still holds of an earlier plan; with the types that consolidation
-    would want, where the plan is a new one.
+    would want, and the groups whose nodes refuse pods, where the plan is a new one.
     """
     method = earlier.method if earlier is not None else only
     if method is MethodName.UNHEALTHY:
         plan = repair_plan(snapshot, instances.impaired(), _node_repair(snapshot, nodegroups))
         if earlier is None:
-            return plan, ()
+            return plan, (), ()
         known = {command.nodes for command in earlier.commands}
-        return replace(plan, commands=tuple(one for one in plan.commands if one.nodes in known)), ()
+        return replace(plan, commands=tuple(one for one in plan.commands if one.nodes in known)), (), ()
     if earlier is not None:
-        return validate(snapshot, earlier.method, earlier.commands), ()
+        return validate(snapshot, earlier.method, earlier.commands), (), ()
     state = PlanningState(snapshot)
     plan = plan_in(state, only=only)
-    return plan, wanted_types(state, plan)
+    return plan, wanted_types(state, plan), refused_targets(state, plan)
 
 
 def _node_repair(snapshot: ClusterSnapshot, nodegroups: KnownNodegroups) -> dict[str, NodeRepair]:

@@ -1,0 +1,99 @@
+"""Groups that would be cheaper, or the node's own, and whose nodes refuse a pod that would have to move there.
+
+Decides what is told of a node that stays: a taint, another operating system or architecture, or labels that the pod
+selects are no matter of capacity, and mostly have a fix. Each is asked of the template alone, without a try."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from leeward.disruption.candidates import Candidate
+from leeward.disruption.command import MethodName, Plan
+from leeward.disruption.planning_state import PlanningState
+from leeward.disruption.savings import reason_not_worth
+from leeward.disruption.targets import Target, targets
+from leeward.node_template.labels import ARCH
+from leeward.node_template.tags import LABEL
+from leeward.scheduling.node_sets import Admission
+from leeward.scheduling.nodes import NodeSpec, NodeTemplate
+from leeward.scheduling.pods import PodSpec
+
+MOST_NODES = 50  # that are asked, by name
+_OWN = (MethodName.EXPIRATION, MethodName.DRIFT)  # a node is replaced by its own group first
+_ANY_ARCHITECTURE = "disruption.architecture any, where the images of its pods are built for both"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefusedTarget:
+    """Group whose nodes refuse a pod of each of the nodes. `pod`: the first; `fix`: empty where none is known."""
+
+    group: str
+    nodes: tuple[str, ...]
+    pod: str
+    reason: str
+    fix: str = ""
+
+
+def refused_targets(state: PlanningState, plan: Plan) -> tuple[RefusedTarget, ...]:
+    """Return the groups that a method might have used for nodes that it considered and keeps; each cause once."""
+    known = {target.group: target for target in targets(state.snapshot, priced=False)[0]}
+    cheaper = targets(state.snapshot, priced=True)[0]
+    causes: dict[tuple[str, str, str], list[tuple[str, str]]] = {}
+    staying = [name for name, verdicts in sorted(plan.verdicts.items()) if name in state.candidates]
+    for name in [name for name in staying if not any(name in command.nodes for command in plan.commands)][:MOST_NODES]:
+        candidate, methods = state.candidates[name], _keeping(plan, name)
+        asked = [one for one in cheaper if _is_cheaper(candidate, one)] if MethodName.CONSOLIDATION in methods else []
+        own = known.get(candidate.group.name)
+        for target in (*asked, *([own] if own is not None and methods.intersection(_OWN) else [])):
+            refusal = _refusal(candidate, target)
+            if refusal is not None:
+                pod, reason, fix = refusal
+                causes.setdefault((target.group, reason, fix), []).append((name, pod))
+    return tuple(
+        RefusedTarget(group=group, nodes=tuple(dict(found)), pod=found[0][1], reason=reason, fix=fix)
+        for (group, reason, fix), found in causes.items()
+    )
+
+
+def _keeping(plan: Plan, node: str) -> frozenset[MethodName]:
+    verdicts = plan.verdicts[node]
+    return frozenset(method for method, verdict in verdicts.items() if verdict.candidate and verdict.stays)
+
+
+def _is_cheaper(candidate: Candidate, target: Target) -> bool:
+    other = target.group != candidate.group.name
+    return other and candidate.price is not None and not reason_not_worth([candidate], target.cheapest)
+
+
+def _refusal(candidate: Candidate, target: Target) -> tuple[str, str, str] | None:
+    """Return the first pod that no zone of the target admits, the reason in kube-scheduler's words, and the fix."""
+    for pod in candidate.pods:
+        refusals = _refusals(pod, target.template)
+        if refusals and all(refusals):
+            return pod.key, refusals[0], _fix(pod, target)
+    return None
+
+
+def _refusals(pod: PodSpec, template: NodeTemplate) -> list[str]:
+    needs = pod.needs
+    admitted = Admission(tolerations=needs.tolerations, nodes=needs.nodes, platform=needs.platform)
+    return [admitted.refusal(node) for node in _nodes(template)]
+
+
+def _nodes(template: NodeTemplate) -> Iterable[NodeSpec]:
+    return (template.new_node(place, 0) for place in range(len(template.offerings)))
+
+
+def _fix(pod: PodSpec, target: Target) -> str:
+    """Return the change with which the target would admit the pod: a tag for labels that only its script sets, or the
+    policy's other architecture.
+    """
+    launchable = target.launchable
+    labelled = replace(target.template, node=launchable.template.node)
+    if not all(_refusals(pod, labelled)):
+        nodes = launchable.expected.values()
+        set_by_script = {(key, node.labels[key]) for node in nodes for key in node.estimated if key in node.labels}
+        tags = [f"{LABEL}{key}={value}" for key, value in sorted(set_by_script) if key in pod.needs.nodes.keys]
+        return f"tag {target.group} with {', '.join(tags)}: a script alone sets it, which proves nothing"
+    platform = tuple(one for one in pod.needs.platform if one.key != ARCH)
+    of_any = replace(pod, needs=replace(pod.needs, platform=platform))
+    return "" if all(_refusals(of_any, target.template)) else _ANY_ARCHITECTURE
