@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 
 from leeward.errors import ClusterUnreachableError
+from leeward.model import well_known
 from leeward.model.group import AZ_REBALANCE, GroupInstance
 from leeward.model.pod import Pod
 from leeward.ports.kubernetes import Listed
@@ -17,6 +18,7 @@ from tests.unit.scheduling.raw import ZONE, a_node, a_pod, a_term, away, near, s
 ZONE_ID = "topology.k8s.aws/zone-id"
 LEAVES = f"node-{I}"
 WEB = {"owner": "ReplicaSet", "namespace": "shop"}
+OTHERS = {"web-node-b", "web-node-c"}
 READS = {"read nodes": 1, "read pods": 1}
 
 
@@ -173,3 +175,68 @@ def test_the_answer_is_kept_in_the_plan_so_that_a_step_that_is_run_again_asks_no
     ask(system)
     assert raw_reads(system) == READS
     assert subnets_launched_in(system)[-1] == "subnet-a"
+
+
+BY_LABEL = {"namespaceSelector": {"matchLabels": {"team": "data"}}}
+
+
+@pytest.mark.parametrize("rule", [near, away])
+def test_a_namespace_selector_by_labels_is_told_as_not_compared_and_refuses_no_zone(rule):
+    """The function may not read namespaces: which pods such a term means is not known."""
+    database = a_pod("db-0", app="db", node="node-c", namespace="data")
+    system = a_fleet(rule(a_term(ZONE, "db", **BY_LABEL)), database)
+    run = ask(system)
+    assert "may not run" not in run.why
+    assert "a namespaceSelector asks for labels of namespaces" in run.notices[0].text
+    assert f"shop/web-{LEAVES}" in run.notices[0].text
+
+
+def test_a_namespace_selector_by_name_needs_no_namespace_to_be_read():
+    database = a_pod("db-0", app="db", node="node-c", namespace="data")
+    named = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "data"}}}
+    system = a_fleet(near(a_term(ZONE, "db", **named)), database)
+    assert zones_tried(system)[0] == "c"
+    assert raw_reads(system) == {"read nodes": 1, "read pods": 2}
+
+
+@pytest.mark.parametrize("labelled", [True, False])
+def test_without_the_ids_of_the_zones_nodes_show_them_else_no_zone_is_refused_by_its_id(labelled):
+    system = a_fleet(spread(key=ZONE_ID))
+    subnets = system.network.by_id
+    subnets.update({name: replace(subnet, zone_id="") for name, subnet in subnets.items()})
+    if not labelled:
+        for node in system.kubernetes.raw[Listed.NODES]:
+            node["metadata"]["labels"].pop(ZONE_ID)
+    run = ask(system)
+    assert ("may not run" in run.why) == labelled
+    assert (subnets_launched_in(system) == ["subnet-a"]) == labelled
+
+
+def kept_apart(*namespaces):
+    """A leaving pod without a rule; pods in zones b and c whose anti-affinity means it, as the planner has noted."""
+    rule = away(a_term(ZONE, "web", namespaces=["shop"]))
+    guards = [
+        a_pod(f"guard-{name}", app="guard", node=name, **{**WEB, "namespace": "data"}, **rule)
+        for name in ("node-b", "node-c")
+    ]
+    system = a_fleet({}, *guards)
+    alone = [pod for pod in system.kubernetes.raw[Listed.PODS] if pod["metadata"]["name"] not in OTHERS]
+    system.kubernetes.raw[Listed.PODS] = alone
+    node = system.kubernetes.by_name[LEAVES]
+    system.kubernetes.annotate(node, {well_known.KEPT_APART_BY: ",".join(namespaces)})
+    return system
+
+
+def test_other_pods_anti_affinity_against_a_pod_without_a_rule_decides_too():
+    """kube-scheduler honours it from both sides; the planner has noted where such pods are."""
+    system = kept_apart("data")
+    run = ask(system)
+    assert subnets_launched_in(system) == ["subnet-a"]
+    assert f"pod shop/web-{LEAVES} may not run in us-east-1b and us-east-1c" in run.why
+    assert raw_reads(system) == {"read nodes": 1, "read pods": 2}
+
+
+def test_without_that_note_nothing_is_asked():
+    system = kept_apart()
+    assert zones_tried(system)[-1] == "a"
+    assert raw_reads(system) == {}

@@ -1,6 +1,6 @@
 """Annotations on nodes of selected groups that show the findings to people and to the next run (docs/features.md, K6,
-K7, K15): since when a node is empty, whether it has expired, since when and in which fields it has drifted, and the
-hashes of its launch settings.
+K7, K15): since when a node is empty, whether it has expired, since when and in which fields it has drifted, the hashes
+of its launch settings, and whose anti-affinity by zone means its pods.
 
 An annotation is removed when its method is switched off or the node is in order again. Terminating nodes, and those
 that another manager owns, are left unchanged. The same snapshot with the changes applied yields no changes.
@@ -17,6 +17,7 @@ from leeward.disruption.lifetime import expires
 from leeward.disruption.methods.emptiness import empty_since, why_off
 from leeward.disruption.methods.expiration import why_kept_forever
 from leeward.disruption.planning_state import PlanningState, always
+from leeward.disruption.zone_rules import kept_apart
 from leeward.drift.detect import annotations
 from leeward.errors import LeewardError, ObjectGoneError
 from leeward.isolation import isolate_errors, reraise
@@ -57,8 +58,9 @@ def annotation_changes(snapshot: ClusterSnapshot, now: datetime) -> Sequence[Ann
 def changes_in(state: PlanningState) -> Sequence[AnnotationChange]:
     """Return the changes of `annotation_changes` for an existing run, whose moment is the snapshot's."""
     changes: list[AnnotationChange] = []
+    apart = kept_apart(state.snapshot)
     for node in sorted(state.snapshot.nodes, key=lambda node: node.name):
-        wanted = _wanted(state, node)
+        wanted = _wanted(state, node, apart.get(node.name))
         set_ = {key: value for key, value in wanted.items() if value is not None and node.annotations.get(key) != value}
         removed = tuple(key for key, value in wanted.items() if value is None and key in node.annotations)
         if set_ or removed:
@@ -66,8 +68,8 @@ def changes_in(state: PlanningState) -> Sequence[AnnotationChange]:
     return changes
 
 
-def _wanted(state: PlanningState, node: Node) -> dict[str, str | None]:
-    """Return every annotation that this module manages; None: it must be absent."""
+def _wanted(state: PlanningState, node: Node, apart: str | None) -> dict[str, str | None]:
+    """Return every annotation that this module manages; None: it must be absent. `apart`: as `kept_apart` has it."""
     policy = state.snapshot.policy_of_node(node)
     leaving = node.deleting or bool(disruption_taint_of(node, state.snapshot.now))
     if leaving or foreign(node):
@@ -78,6 +80,7 @@ def _wanted(state: PlanningState, node: Node) -> dict[str, str | None]:
         well_known.EMPTY_SINCE: _empty(state, node, policy),
         well_known.EXPIRED: _expired(state.snapshot, node, policy),
         well_known.IMAGE_MOVED: image_moved(state.snapshot, node, policy),
+        well_known.KEPT_APART_BY: apart,
         **annotations(state.snapshot, node, state.drift[node.name]),
     }
 

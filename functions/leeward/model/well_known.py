@@ -25,6 +25,7 @@ DRIFTED_SINCE = "leeward.dev/drifted-since"  # RFC 3339
 DRIFT_REASONS = "leeward.dev/drift-reasons"  # fields, comma-separated
 DRIFT_NOT_FIXABLE = "leeward.dev/drift-not-fixable"  # those of them that a new node would show too
 IMAGE_MOVED = "leeward.dev/image-moved"  # IMAGE SINCE: the newer image of `update.auto`, RFC 3339
+KEPT_APART_BY = "leeward.dev/kept-apart-by"  # namespaces of pods whose anti-affinity by zone means pods of the node
 TEMPLATE_HASH = "leeward.dev/template-hash"  # the launch settings of the node, field by field
 TEMPLATE_HASH_VERSION = "leeward.dev/template-hash-version"  # version of its computation
 FINDINGS = frozenset(  # of the disruption planner, on nodes of selected groups alone
@@ -35,6 +36,7 @@ FINDINGS = frozenset(  # of the disruption planner, on nodes of selected groups 
         DRIFT_REASONS,
         DRIFT_NOT_FIXABLE,
         IMAGE_MOVED,
+        KEPT_APART_BY,
         TEMPLATE_HASH,
         TEMPLATE_HASH_VERSION,
     }

@@ -33,19 +33,24 @@ def zone_refusals(
     in_time: Callable[[], bool],
 ) -> ZoneRefusals | None:
     """Return which of the `tied` pods (`namespace/name`) may not run on a new node beside theirs, by zone. `zones`: the
-    zone's id by its name, empty where unknown. None: the time ended first.
+    zone's id by its name, empty where unknown: a node of the zone shows it, else nothing is said there of pods that
+    compare ids. None: the time ended first.
 
     The new node is like the leaving one but for its place, and without taints: its pods tolerate those that last.
     Raises ObjectGoneError where the node is not among `nodes`.
     """
-    nodes = list(nodes)
+    nodes, pods = list(nodes), list(pods)
+    ids = {one.labels.get(well_known.ZONE_LABEL, ""): one.labels.get(well_known.ZONE_ID_LABEL, "") for one in nodes}
+    by_id = frozenset(pod.key for pod in pods if well_known.ZONE_ID_LABEL in _keys(pod))
     like = next((one for one in nodes if one.name == node), None)
     closed = [one if one.name == node else replace(one, closed="node(s) were not asked") for one in nodes]
     world = World(closed, pods)
     world.in_time = in_time
     draining: dict[str, tuple[str, ...]] = {}
     gone: dict[str, tuple[str, ...]] = {}
-    for zone, zone_id in sorted(zones.items()):
+    for zone, told in sorted(zones.items()):
+        zone_id = told or ids.get(zone, "")
+        judged = frozenset(tied) - (frozenset() if zone_id else by_id)
         for deleted, found in ((False, draining), (True, gone)):
             if not in_time():
                 return None
@@ -53,10 +58,16 @@ def zone_refusals(
             packing = attempt(world, [node], templates=templates, at_most=1, deleted=deleted)
             if packing.timed_out:
                 return None
-            refused = sorted(one.pod for one in packing.unplaced if one.pod in tied)
+            refused = sorted(one.pod for one in packing.unplaced if one.pod in judged)
             if refused:
                 found[zone] = tuple(refused)
     return ZoneRefusals(draining=draining, gone=gone)
+
+
+def _keys(pod: PodSpec) -> frozenset[str]:
+    """Return the topology keys and node labels that the pod's required rules compare."""
+    rules = (*pod.needs.near, *pod.needs.away, *(one for one in pod.needs.spread if one.required))
+    return pod.needs.nodes.keys.union(rule.key for rule in rules)
 
 
 def _template(like: NodeSpec, zone: str, zone_id: str) -> NodeTemplate:

@@ -1,12 +1,12 @@
 """Requirements of a pod about other pods: (anti-)affinity terms and topology spread constraints."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from leeward.errors import InvalidInputError
-from leeward.model.pod_limits import PREFERRED, PREFERRED_TERMS, REQUIRED
-from leeward.scheduling.selectors import Selector, selector
+from leeward.model.pod_limits import POD_AFFINITY, PREFERRED, PREFERRED_TERMS, REQUIRED
+from leeward.scheduling.selectors import Operator, Selector, selector
 
 Namespaces = Mapping[str, Mapping[str, str]]  # name -> labels
 NAME_LABEL = "kubernetes.io/metadata.name"  # the API server puts it on every namespace
@@ -14,10 +14,13 @@ NAME_LABEL = "kubernetes.io/metadata.name"  # the API server puts it on every na
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodGroup:
-    """Pods that a rule applies to; `namespaces` None: those of every namespace."""
+    """Pods that a rule applies to; `namespaces` None: those of every namespace. `unread`: its namespaceSelector asks
+    for labels of namespaces, and none was read: near such pods there is no place then, and anti-affinity means all.
+    """
 
     namespaces: frozenset[str] | None
     selector: Selector
+    unread: bool = False
 
     def holds(self, namespace: str, labels: Mapping[str, str]) -> bool:
         """Return whether a pod of that namespace with these labels is one of them."""
@@ -58,7 +61,13 @@ class Asker:
 def required_terms(spec: Mapping[str, Any], kind: str, asker: Asker) -> tuple[PodTerm, ...]:
     """Return the required terms of `podAffinity` or `podAntiAffinity`. Raises InvalidInputError."""
     raw = ((spec.get("affinity") or {}).get(kind) or {}).get(REQUIRED) or ()
-    return tuple(_term(term, asker) for term in raw)
+    terms = (_term(term, asker) for term in raw)
+    return tuple(_kept_apart(term) if kind == POD_AFFINITY[0] else term for term in terms)
+
+
+def _kept_apart(term: PodTerm) -> PodTerm:
+    """Return the term of an anti-affinity; of namespaces that are not known it means every one."""
+    return replace(term, group=replace(term.group, namespaces=None)) if term.group.unread else term
 
 
 def preferred_terms(spec: Mapping[str, Any], kind: str, asker: Asker) -> tuple[PodTerm, ...]:
@@ -71,23 +80,26 @@ def preferred_terms(spec: Mapping[str, Any], kind: str, asker: Asker) -> tuple[P
 def _term(raw: Mapping[str, Any], asker: Asker, weight: int = 0) -> PodTerm:
     same, different = raw.get("matchLabelKeys") or (), raw.get("mismatchLabelKeys") or ()
     chosen = selector(raw.get("labelSelector"), asker.labels, same=same, different=different)
-    return PodTerm(
-        group=PodGroup(namespaces=_namespaces(raw, asker), selector=chosen), key=raw["topologyKey"], weight=weight
-    )
+    namespaces, unread = _namespaces(raw, asker)
+    group = PodGroup(namespaces=namespaces, selector=chosen, unread=unread)
+    return PodTerm(group=group, key=raw["topologyKey"], weight=weight)
 
 
-def _namespaces(raw: Mapping[str, Any], asker: Asker) -> frozenset[str] | None:
+def _namespaces(raw: Mapping[str, Any], asker: Asker) -> tuple[frozenset[str] | None, bool]:
     """Return the namespaces of InterPodAffinity: the listed ones and those that `namespaceSelector` selects; without
-    either, the pod's own.
+    either, the pod's own. Also whether some are not known: a selector by the name's label alone needs no other.
     """
     listed, chosen = raw.get("namespaces") or (), raw.get("namespaceSelector")
     if chosen is None:
-        return frozenset(listed or (asker.namespace,))
+        return frozenset(listed or (asker.namespace,)), False
     wanted = selector(chosen, {})
     if wanted.empty:
-        return None
+        return None, False
+    if all(one.key == NAME_LABEL and one.operator is Operator.IN for one in wanted.requirements):
+        named = (frozenset(one.values) for one in wanted.requirements)
+        return frozenset(listed) | frozenset.intersection(*named), False
     found = {name for name, labels in asker.namespaces.items() if wanted.matches({NAME_LABEL: name, **labels})}
-    return frozenset(listed) | found
+    return frozenset(listed) | found, not asker.namespaces
 
 
 def spread_constraints(spec: Mapping[str, Any], asker: Asker) -> tuple[SpreadConstraint, ...]:

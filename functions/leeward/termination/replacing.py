@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from leeward.errors import LeewardError
+from leeward.model import well_known
 from leeward.model.group import Group
 from leeward.model.launch_refusal import EVENT, sentence
 from leeward.model.node import Node
@@ -118,13 +119,18 @@ def _ask(situation: InstanceState, ports: Ports) -> Asked:
 
 
 def _compare_zones(inputs: PlacementInputs, cluster: str, ports: Ports) -> None:
-    """Learn in which zones the pods that leave may run, where a rule of one compares zones."""
+    """Learn in which zones the pods that leave may run, where a rule of one compares zones, or one of other pods does
+    whose namespaces the node names.
+    """
     leaving = leaving_pods(inputs.leaving.pods or ())
-    tied = frozenset(pod.key for pod in leaving if pod.tied_to_zones and not pod.beyond_limit and not pod.deletion)
+    named = inputs.node.annotations.get(well_known.KEPT_APART_BY, "") if inputs.node is not None else ""
+    others = frozenset(named.split(",")) - {""}
+    moving = [pod for pod in leaving if not pod.beyond_limit and not pod.deletion]
+    tied = frozenset(pod.key for pod in moving if pod.tied_to_zones or others)
     if tied:
         from leeward.termination.zone_refusals import learn_zone_refusals  # late: most launches ask no scheduler
 
-        learn_zone_refusals(inputs, tied, cluster, ports.clock, ports.clusters)
+        learn_zone_refusals(inputs, tied, others, cluster, ports)
 
 
 def _plan(

@@ -110,6 +110,22 @@ def test_a_term_is_about_the_pods_own_namespace_unless_it_names_others(more, kep
     assert bool(went([a_node("n1")], pods, namespaces=namespaces)) is not kept_away
 
 
+@pytest.mark.parametrize(
+    ("rule", "label", "placed"),
+    [
+        (away, "team", False),
+        (near, "team", False),
+        (away, "kubernetes.io/metadata.name", False),
+        (near, "kubernetes.io/metadata.name", True),
+    ],
+)
+def test_where_no_namespace_was_read_labels_of_namespaces_are_judged_to_the_pods_disadvantage(rule, label, placed):
+    """Anti-affinity then means every namespace, and affinity none; the name's label needs no reading."""
+    chosen = {"namespaceSelector": {"matchLabels": {label: "shop"}}}
+    pods = [a_pod("there", namespace="shop", node="n1"), a_pod("p1", **rule(a_term(HOST, **chosen)))]
+    assert bool(went([a_node("n1")], pods)) is placed
+
+
 def test_match_label_keys_narrow_a_term_to_pods_of_the_same_value():
     term = a_term(HOST, matchLabelKeys=["revision", "absent"])
     old = a_pod("old", node="n1", labels={"revision": "1"})
