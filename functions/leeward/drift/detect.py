@@ -105,7 +105,7 @@ def _drift_of(snapshot: ClusterSnapshot, node: Node, evidence: Evidence) -> Drif
     return Drifted(
         node=node.name,
         reasons=reasons,
-        since=_since(node) or snapshot.now,
+        since=min(_since(node) or snapshot.now, snapshot.now),
         remedy=remedy,
         unread=unread,
         upgrade=_before_upgrade(snapshot, node, policy, reasons) if remedy is Remedy.UPGRADE else "",

@@ -62,7 +62,7 @@ def parameter_of(nodegroup: Nodegroup) -> str:
 
 def image_moved(snapshot: ClusterSnapshot, node: Node, policy: NodePolicy) -> str | None:
     """Return the value of `leeward.dev/image-moved`, None where the node must not carry it: `IMAGE SINCE`. While the
-    image cannot be read, the value stays as it is.
+    image cannot be read, the value stays as it is; a time that is yet to come, of a clock that is ahead, begins now.
     """
     group, instance = snapshot.group_of(node), snapshot.instance_of(node)
     if policy.update.auto is None or group is None:
@@ -72,7 +72,8 @@ def image_moved(snapshot: ClusterSnapshot, node: Node, policy: NodePolicy) -> st
         return present
     if instance.image == image:
         return None
-    return present if list(known_since([node], image)) else f"{image} {format_instant(snapshot.now)}"
+    known = any(since <= snapshot.now for since in known_since([node], image))
+    return present if known else f"{image} {format_instant(snapshot.now)}"
 
 
 def automatic_groups(snapshot: ClusterSnapshot) -> Iterator[tuple[Group, NodePolicy]]:

@@ -11,12 +11,20 @@ OF_PLANNING = (
         tests=("tests/simulation/test_replacement_zones.py",),
     ),
     Planted(
+        name="a replacement asks the rules of its own pods alone",
+        story="forgets that kube-scheduler honours the anti-affinity of the pods that are there",
+        edits=(
+            edit("leeward.termination.replacing._compare_zones", "pod.tied_to_zones or others", "pod.tied_to_zones"),
+        ),
+        tests=("tests/state_machines/test_replacement_zones.py",),
+    ),
+    Planted(
         name="a node is empty since the annotation says so",
         story="trusts what was written five minutes ago, whatever has run since",
         edits=(
             edit(
                 "leeward.disruption.methods.emptiness.empty_since",
-                "return max(noted, node.created, *ran)",
+                "return min(max(noted, node.created, *runs_on(snapshot, node)), snapshot.now)",
                 "return noted",
             ),
         ),

@@ -181,7 +181,23 @@ def test_a_young_pod_keeps_its_node_for_a_while():
     fleet = (
         a_fleet(policy).node("n1").node("n2").pod("a", "n1", started="2026-05-01T11:57:00Z").pod("b", "n2", cpu="1800m")
     )
-    assert reason(fleet, "n1") == "the newest pod started 180 s ago: 120 s of consolidateAfter are left"
+    assert reason(fleet, "n1") == "the newest pod started or ended 180 s ago: 120 s of consolidateAfter are left"
+
+
+@pytest.mark.parametrize(
+    ("pod", "ago"),
+    [
+        ({"phase": "Succeeded", "ended": "2026-05-01T11:57:00Z", "owner": "Job"}, 180),
+        ({"leaving": True}, 0),
+        ({"started": "2026-05-01T12:30:00Z"}, 0),
+    ],
+    ids=["it has ended", "it is ending", "by a clock that is ahead"],
+)
+def test_the_end_of_a_pod_keeps_its_node_for_a_while_too(pod, ago):
+    fleet = a_fleet(a_policy(disruption=rules(consolidate_after=timedelta(minutes=5))))
+    fleet.node("n1").node("n2").pod("a", "n1").pod("b", "n2", cpu="1800m").pod("other", "n1", **pod)
+    said = f"the newest pod started or ended {ago} s ago: {300 - ago} s of consolidateAfter are left"
+    assert reason(fleet, "n1") == said
 
 
 def test_budgets_are_kept_and_reported():

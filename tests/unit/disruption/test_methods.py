@@ -4,13 +4,14 @@ from datetime import timedelta
 
 import pytest
 
+from leeward.disruption.annotations import annotation_changes
 from leeward.disruption.command import Decision, MethodName
 from leeward.disruption.methods import ORDER
 from leeward.disruption.plan import plan_disruption
 from leeward.model.launch import LaunchSettings
 from leeward.policy.document import NO_DISRUPTION
 from tests.fakes.builders import pausing
-from tests.unit.disruption.fleet import ZONES, a_budget, a_fleet, a_policy, rules
+from tests.unit.disruption.fleet import NOON, ZONES, a_budget, a_fleet, a_policy, rules
 
 EMPTINESS, EXPIRATION, DRIFT = MethodName.EMPTINESS, MethodName.EXPIRATION, MethodName.DRIFT
 SINCE = {"leeward.dev/empty-since": "2026-05-01T11:00:00Z"}
@@ -83,6 +84,30 @@ def test_the_time_counts_from_the_last_pod_that_ran_since_and_from_no_daemon():
     assert reason(fleet, "n1", EMPTINESS) == (
         "it is empty, since 2026-05-01T11:59:30Z: 570 s of consolidateAfter are left"
     )
+
+
+def test_a_time_that_is_yet_to_come_counts_as_now_and_keeps_no_node_for_ever():
+    """Of a clock that was ahead: the next observation writes the present moment."""
+    policy = a_policy(disruption=rules(consolidate_after=timedelta(minutes=10)))
+    fleet = a_fleet(policy).node("n1", annotations={"leeward.dev/empty-since": "2027-01-01T00:00:00Z"})
+    assert "since 2026-05-01T12:00:00Z: 600 s" in reason(fleet, "n1", EMPTINESS)
+    (change,) = annotation_changes(fleet.snapshot(), NOON)
+    assert change.set["leeward.dev/empty-since"] == "2026-05-01T12:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("ends", "left"),
+    [("2026-05-01T11:55:00Z", 300), ("2026-05-01T12:00:20Z", 600), ("2026-05-01T11:00:00Z", 0)],
+    ids=["grace has ended", "about to end", "ended long ago"],
+)
+def test_the_end_of_a_pod_that_is_being_deleted_counts(ends, left):
+    fleet = a_fleet(a_policy(disruption=rules(consolidate_after=timedelta(minutes=10))))
+    fleet.node("n1", annotations={"leeward.dev/empty-since": "2026-05-01T11:00:00Z"}).pod("a", "n1", leaving=True)
+    fleet.pods[-1]["metadata"]["deletionTimestamp"] = ends
+    if left:
+        assert f": {left} s of consolidateAfter are left" in reason(fleet, "n1", EMPTINESS)
+    else:
+        assert nodes_of(fleet, EMPTINESS) == [("n1",)]
 
 
 def test_a_node_on_which_a_pod_will_land_is_not_empty():

@@ -101,6 +101,13 @@ def test_old_nodes_carry_since_when_the_image_is_known_and_keep_it():
     assert (change.node.name, change.set[KEY]) == ("n2", f"{NEW} {format_instant(NOON)}")
 
 
+def test_a_time_that_is_yet_to_come_begins_now():
+    """Of a clock that was ahead: no upgrade waits for it."""
+    fleet = a_fleet_behind(known_for=-4 * DAYS)
+    changes = {one.node.name: one.set[KEY] for one in annotation_changes(look(fleet), NOON)}
+    assert changes == dict.fromkeys(("n1", "n2"), f"{NEW} {format_instant(NOON)}")
+
+
 def test_the_wait_begins_again_when_the_parameter_moves_again():
     fleet = a_fleet_behind(image="ami-0")
     changes = {one.node.name: one.set[KEY] for one in annotation_changes(look(fleet), NOON)}

@@ -11,7 +11,7 @@ from leeward.disruption.candidates import Candidate
 from leeward.disruption.command import Command, Decision, MethodName, Outcome, Replacement, Verdict
 from leeward.disruption.do_not_disrupt import why_node_is_kept
 from leeward.disruption.methods.command_sequences import Chosen, CommandSequences
-from leeward.disruption.methods.emptiness import CONSOLIDATING, Emptiness
+from leeward.disruption.methods.emptiness import CONSOLIDATING, Emptiness, runs_on
 from leeward.disruption.methods.method import NO_TIME, considered, in_order, no_section
 from leeward.disruption.methods.multi_node_consolidation import (
     MOST_TARGETS,
@@ -190,16 +190,14 @@ def why_off(snapshot: ClusterSnapshot, policy: NodePolicy) -> str:
 
 
 def _reason_not_quiet(state: PlanningState, candidate: Candidate) -> str:
-    """Return how long the node has still to be quiet, empty when it has been. The time counts from the newest start of
-    a pod there, else from the node's creation; daemon and static pods come and go with the node and do not count, as in
-    Karpenter (pkg/controllers/nodeclaim/podevents).
+    """Return how long the node has still to be quiet, empty when it has been. The time counts from the newest start or
+    end of a pod there, else from the node's creation; daemon and static pods come and go with the node and do not
+    count, as in Karpenter (pkg/controllers/nodeclaim/podevents). A time that is yet to come counts as now.
     """
-    after = candidate.policy.disruption.consolidate_after or timedelta()
-    on_node = state.snapshot.pods_on(candidate.name)
-    starts = [pod.started for pod in on_node if pod.started and not (pod.of_daemon_set or pod.mirror)]
-    newest = max(starts, default=candidate.node.created)
-    left = newest + after - state.snapshot.now
+    after, now = candidate.policy.disruption.consolidate_after or timedelta(), state.snapshot.now
+    newest = min(max(runs_on(state.snapshot, candidate.node), default=candidate.node.created), now)
+    left = newest + after - now
     if left <= timedelta():
         return ""
     ago, rest = int((after - left).total_seconds()), int(left.total_seconds())
-    return f"the newest pod started {ago} s ago: {rest} s of consolidateAfter are left"
+    return f"the newest pod started or ended {ago} s ago: {rest} s of consolidateAfter are left"

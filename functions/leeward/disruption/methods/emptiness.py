@@ -5,6 +5,7 @@ from the newest start or end of a pod that ran since: between two observations a
 Source: Karpenter v0.30, pkg/controllers/deprovisioning/emptiness.go: a node on which a pod is about to land is not
 empty."""
 
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from leeward.disruption.balanced import BALANCED
@@ -95,15 +96,21 @@ def reason_not_empty(state: PlanningState, candidate: Candidate) -> str:
 
 def empty_since(snapshot: ClusterSnapshot, node: Node) -> datetime | None:
     """Return since when the node is empty: the time of the annotation, but not before its creation nor before the last
-    start or end of a workload pod. None where no annotation can be parsed.
+    start or end of a workload pod; of a pod that is being deleted its grace ends it. A time that is yet to come, of a
+    clock that is ahead or of such a grace, counts as now. None where no annotation can be parsed.
     """
     try:
         noted = parse_instant(node.annotations.get(well_known.EMPTY_SINCE, ""))
     except (ValueError, OverflowError):
         return None
-    pods = (pod for pod in snapshot.pods_on(node.name) if not (pod.of_daemon_set or pod.mirror))
-    ran = (moment for pod in pods for moment in (pod.started, pod.ended) if moment is not None)
-    return max(noted, node.created, *ran)
+    return min(max(noted, node.created, *runs_on(snapshot, node)), snapshot.now)
+
+
+def runs_on(snapshot: ClusterSnapshot, node: Node) -> Iterator[datetime]:
+    """Yield the starts and ends of workload pods of the node; of one that is being deleted the end of its grace."""
+    for pod in snapshot.pods_on(node.name):
+        if not (pod.of_daemon_set or pod.mirror):
+            yield from (moment for moment in (pod.started, pod.ended, pod.deletion) if moment is not None)
 
 
 def _why_kept(candidate: Candidate) -> str:
