@@ -13,6 +13,7 @@ class Key(StrEnum):
 
     TERMINATION = "termination#*"  # record of a termination, by instance
     ONCE = "once#*"  # mark that something was seen or done
+    COUNT = "count#*"  # number of instances that EC2 takes
     FACTS = "facts#*"  # what fn sync has recorded, by cluster and kind
     BLOCKS = "facts#*#capacity-blocks"  # Capacity Blocks and their ends, by cluster
     NODE_REPAIR = "facts#*#node-repair"  # EKS' node auto repair of managed groups, by cluster

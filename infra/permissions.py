@@ -93,7 +93,7 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
         reads_one(Key.TERMINATION, Key.PAUSE, Key.POLICIES, Key.SHIFTS, Key.ZONES),
         reads_many(Key.TERMINATION, Key.FACTS),
         puts(Key.TERMINATION, Key.SHIFTS),
-        changes(Key.TERMINATION, Key.RESERVATIONS),
+        changes(Key.TERMINATION, Key.RESERVATIONS, Key.COUNT),
         *START_TERMINATION,
         Permission(action="sqs:SendMessage", on=Scope.DEAD_LETTERS),
         Permission(action="sqs:ChangeMessageVisibility", on=Scope.QUEUE),

@@ -9,6 +9,7 @@ from leeward.errors import ObjectGoneError, RecordChangedError
 from leeward.model.seen import Seen
 from leeward.model.surge_instance import Settlement, SurgeInstance
 from leeward.model.termination import Cause, LaunchPlan, Outcome, Replacement, Status, Subject, TerminationRecord
+from leeward.ports.records import COUNTED
 from simulation.aws.wire import Wire
 from simulation.journal import Journal
 from simulation.open_index import OpenIndex
@@ -35,6 +36,7 @@ class SimClaims:
         self.closed_ever = 0
         self.plans = Journal[tuple[str, LaunchPlan]]()
         self._once: dict[str, datetime] = {}
+        self._counts: dict[str, dict[int, int]] = {}
         self.index = OpenIndex()
         self._late: dict[str, datetime] = {}  # time at which an expired item is deleted
         self._changed = changed
@@ -192,6 +194,13 @@ class SimClaims:
             return False
         self._once[key] = now + lasts
         return True
+
+    def count(self, key: str, number: int, now: datetime) -> int:
+        """Add to the counter; half minutes are counted as a whole."""
+        slot = int(now.timestamp() // COUNTED.total_seconds())
+        slots = self._counts.setdefault(key, {})
+        slots[slot] = slots.get(slot, 0) + number
+        return slots[slot] + slots.get(slot - 1, 0)
 
     def hand_over_token(self, instance: str, *, version: int, token: str) -> None:
         """Write the token as the state machine's pause does. Raises RecordChangedError when the version has

@@ -113,9 +113,32 @@ def test_an_instance_without_a_group_can_be_claimed(claims):
 
 
 def test_what_the_claim_knew_of_policy_and_storm_is_kept(claims):
-    subject = replace(a_subject(), policy="web", together=100)
-    assert claims.claim(subject, FULL, NOW).subject == subject
-    assert claims.read(INSTANCE).subject == subject
+    subject, cause = replace(a_subject(), policy="web"), replace(FULL, together=100)
+    assert claims.claim(subject, cause, NOW).subject == subject
+    assert (claims.read(INSTANCE).subject, claims.read(INSTANCE).causes) == (subject, (cause,))
+
+
+def test_a_count_is_of_the_present_and_the_last_half_minute(claims):
+    once = claims.count("probe", 1, NOW)  # a write that is repeated counts twice: a storm is seen a little early
+    added = [claims.count("taken", number, NOW + timedelta(seconds=at)) for number, at in ((9, 1), (9, 29), (0, 31))]
+    assert added == [9 * once, 18 * once, 18 * once]
+    assert claims.count("other", 1, NOW) == once
+    later = [claims.count("taken", 2, NOW + timedelta(seconds=at)) for at in (59, 61, 100, 200)]
+    assert later == [20 * once, 4 * once, 4 * once, 2 * once]
+    for hour in range(1, 30):
+        counted = claims.count("taken", 1, NOW + timedelta(hours=hour))
+        assert counted == once, "what is left behind before a pause is not counted"
+
+
+def test_counts_that_overlap_miss_nothing(claims):
+    once = claims.count("probe", 1, NOW)
+    counts: list[int] = []
+    threads = [threading.Thread(target=lambda: counts.append(claims.count("taken", 10, NOW))) for _ in range(5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (max(counts), len(set(counts))) == (50 * once, 5)
 
 
 def test_a_redelivered_cause_changes_nothing(claims):

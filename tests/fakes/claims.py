@@ -118,6 +118,12 @@ class FakeClaims(Calls):
             self._call("once")
             return self._table.once(key, lasts, now)
 
+    def count(self, key: str, number: int, now: datetime) -> int:
+        """Counts as the table does."""
+        with self._lock:
+            self._call("count")
+            return self._table.count(key, number, now)
+
     def hand_over_token(self, instance: str, *, version: int, token: str) -> None:
         """A join in between makes it fail, and the run goes round again."""
         with self._lock:

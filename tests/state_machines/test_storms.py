@@ -32,8 +32,8 @@ def a_system(together, *pods, policy=POLICY, kind=CauseKind.SPOT_INTERRUPTION):
     system = FakeSystem(instances=[an_instance(I)], groups=[a_group(GROUP, I)], hooks=[our_hook()], nodes=[a_node(I)])
     for pod in pods:
         system.kubernetes.put_pod(pod)
-    cause = Cause(id="event-1", kind=kind, at=START, deadline=START + timedelta(minutes=2))
-    system.claims.claim(replace(a_subject(I), policy=policy, together=together), cause, START)
+    cause = Cause(id="event-1", kind=kind, at=START, deadline=START + timedelta(minutes=2), together=together)
+    system.claims.claim(replace(a_subject(I), policy=policy), cause, START)
     return system
 
 
@@ -99,6 +99,24 @@ def test_once_it_is_empty_aws_is_asked():
     system = a_system(MANY)
     assert drain(a_run(), {}, system.ports).next is Next.DRAINED
     assert calls_to_aws(system) > 0
+
+
+def test_of_more_than_aws_serves_an_empty_one_waits_for_its_release_without_a_call():
+    system = a_system(10_000)
+    run = drain(a_run(), {}, system.ports)
+    assert (run.next, run.pause, calls_to_aws(system)) == (Next.WAIT, 115, 0)
+    system.clock.sleep(run.pause)
+    assert drain(run, {}, system.ports).next is Next.DRAINED
+    assert calls_to_aws(system) > 0
+
+
+@pytest.mark.parametrize(("count", "least", "most"), [(storm.SMALLEST, 20, 20), (100, 10, 30), (1000, 10, 30)])
+def test_about_as_many_empty_ones_ask_aws_as_it_serves(count, least, most):
+    cause = Cause(id="event-1", kind=CauseKind.SPOT_INTERRUPTION, at=START, together=count)
+    record = a_system(MANY).claims.records[I]
+    names = [f"i-{number:017x}" for number in range(count)]
+    records = [replace(record, subject=replace(a_subject(name)), causes=(cause,)) for name in names]
+    assert least <= sum(map(storm.asks_when_empty, records)) <= most
 
 
 def test_when_the_instance_is_being_taken_aws_is_asked_although_pods_are_left():

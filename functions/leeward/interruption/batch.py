@@ -29,6 +29,7 @@ from leeward.ports.clock import Clock
 WORKERS = 16  # calls at a time, in one cluster or to AWS
 CLUSTERS = 16  # clusters at a time
 READ_SECONDS = 4.0  # for the nodes of a cluster; without them the drain step looks up its node itself
+TAKEN = "taken"  # counter of the instances that EC2 takes, of all clusters: they share the limits of AWS
 WRITE_SECONDS = 3.0  # for taints and Events in a cluster; the drain taints nodes without a taint
 
 
@@ -141,7 +142,7 @@ class _Batch:
         messages = [one for place in part.places if isinstance(one := self.parsed[place], Message)]
         reading = self.ports.for_seconds(READ_SECONDS)
         lookup = look_up_clusters(self.lookup, part.clusters, messages, reading, self.each)
-        works = _counted([self._decide(place, lookup) for place in part.places])
+        works = _counted([self._decide(place, lookup) for place in part.places], self.ports)
         actions: dict[str, Effect] = {}
         for work in works:
             effects = (*actions_of(work.decision, self.ports), *_dead_letter(work, self.ports))
@@ -200,19 +201,26 @@ class _Batch:
         return self._run(events)
 
 
-def _counted(works: list[_Work]) -> list[_Work]:
-    """Add to each subject the number of instances that EC2 takes: a storm is paced differently."""
-    taken = {
-        node.instance for work in works for node in work.decision.nodes if node.cause and node.cause.kind in ABRUPT
-    }
+def _counted(works: list[_Work], ports: Ports) -> list[_Work]:
+    """Add to each cause by which EC2 takes an instance how many it takes within about a minute: a storm is paced
+    differently, however its messages are cut into batches. A message that comes back was counted before. Where the
+    table does not answer, those of this batch count.
+    """
+    nodes = [(node, work) for work in works for node in work.decision.nodes]
+    found = [(node.instance, work) for node, work in nodes if node.cause and node.cause.kind in ABRUPT]
+    taken, new = {instance for instance, _ in found}, {one for one, work in found if work.record.receives == 1}
+    if not taken:
+        return works
+    counted = attempt(lambda: ports.claims.count(TAKEN, len(new), ports.clock.now()))
+    together = max(counted, len(taken)) if isinstance(counted, int) else len(taken)
     for work in works:
-        nodes = tuple(
-            replace(node, subject=replace(node.subject, together=len(taken)))
-            if node.subject and node.instance in taken
+        decided = tuple(
+            replace(node, cause=replace(node.cause, together=together))
+            if node.cause and node.cause.kind in ABRUPT
             else node
             for node in work.decision.nodes
         )
-        work.decision = replace(work.decision, nodes=nodes)
+        work.decision = replace(work.decision, nodes=decided)
     return works
 
 

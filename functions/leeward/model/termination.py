@@ -79,7 +79,8 @@ class Cause:
     `options`: the flags of a manual drain. `state`: of a state change, EC2's state when it was asked about the message;
     empty if it was not asked, or reported another. `saves`: dollars an hour that the end of the instance saves, its
     share of a disruption command's; None: not known, or nothing to save. `surge`: of a surplus, the surge instance that
-    this termination has to offset. `reboot`: the instance stays, and is rebooted once its pods have left.
+    this termination has to offset. `reboot`: the instance stays, and is rebooted once its pods have left. `together`:
+    how many instances EC2 takes that were claimed within about a minute, this one among them; 0 where EC2 takes none.
     """
 
     id: str
@@ -96,6 +97,7 @@ class Cause:
     surge: SurgeInstance | None = None
     saves: float | None = None
     reboot: Reboot | None = None
+    together: int = 0
     withdrawn: bool = False  # AWS has taken it back: it decides nothing, and may join again
 
     @property
@@ -107,8 +109,7 @@ class Cause:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subject:
     """Instance that terminates, as it was when it was claimed. `policy`: the name of the one that selected its group,
-    empty if the claim did not read it. `together`: how many instances of the cluster EC2 takes that were claimed with
-    this one, from one batch of messages. `state`: EC2's state then, empty if EC2 was not asked; `networks` as
+    empty if the claim did not read it. `state`: EC2's state then, empty if EC2 was not asked; `networks` as
     `model.instance.Instance` has them.
     """
 
@@ -121,7 +122,6 @@ class Subject:
     capacity_type: CapacityType
     node: str | None = None  # name of its Node, None if it never joined
     policy: str = ""
-    together: int = 0
     state: str = ""
     networks: tuple[str, ...] = ()
 

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from leeward.policy.applied import AppliedPolicies
     from leeward.upgrade.record import UpgradeRecord
 
+COUNTED = timedelta(seconds=30)  # length of the slots of a counter, of which two are summed
+
 
 class Claims(Protocol):
     """The table's termination records. Writes are conditional: the loser reads again."""
@@ -124,6 +126,12 @@ class Claims(Protocol):
 
     def once(self, key: str, lasts: timedelta, now: datetime) -> bool:
         """Return True for the first caller of this key within the span: deduplicates Health events and the like."""
+        ...
+
+    def count(self, key: str, number: int, now: datetime) -> int:
+        """Add to the counter of this key, and return what was added within the last `COUNTED` to twice that, this
+        number among it. Calls that overlap are all counted: the last of them gets the whole sum.
+        """
         ...
 
 

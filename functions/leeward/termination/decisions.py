@@ -19,7 +19,7 @@ from leeward.policy.document import NodePolicy, Rebalance
 from leeward.termination import deadlines
 from leeward.termination.capacity_ledger import to_offset
 from leeward.termination.run import Next
-from leeward.termination.storm import in_storm
+from leeward.termination.storm import in_storm, taken_together
 
 REPLACED_FIRST = (*ABRUPT, CauseKind.SCHEDULED_CHANGE)
 LAUNCHED_BEFORE_DRAIN = (
@@ -88,7 +88,7 @@ def _why_no_replacement(
     if record.has(CauseKind.ASG_TERMINATE) or role_of(lifecycle) in ENDING:
         return "the group itself is ending the instance"
     if in_storm(record):
-        return f"EC2 takes {record.subject.together} instances at once: the group replaces them"
+        return f"EC2 takes {taken_together(record)} instances at once: the group replaces them"
     return _why_by_the_group(record, group, now)
 
 

@@ -32,10 +32,11 @@ from leeward.termination.eviction import turn
 from leeward.termination.instance_state import InstanceState, find_node, read
 from leeward.termination.progress import Progress, leaving
 from leeward.termination.run import Next, Run
-from leeward.termination.storm import evicts_alone, pause_seconds
+from leeward.termination.storm import asks_when_empty, evicts_alone, pause_seconds, seconds_to_release
 
 UNANSWERED = (AccessDeniedError, AwsUnavailableError, ThrottledError)
 WARNED_BEFORE = timedelta(minutes=2, seconds=30)  # EC2's two minutes, and the difference between two clocks
+EMPTY = "every pod has left; EC2 takes many instances at once, and this one is released when it does"
 LONGEST_SECONDS = 10.0  # drains of other clusters need the place of one whose API server hangs
 T = TypeVar("T")
 
@@ -79,16 +80,19 @@ def _turn(
 
 def turn_in_storm(run: Run, record: TerminationRecord, ports: Ports) -> Run | None:
     """Make one turn of evictions and pause, if so many nodes drain that neither AWS nor the function's concurrency
-    would serve them all at once. Return None if that is not so, or every pod has left: AWS is called then.
+    would serve them all at once. Return None if that is not so, or every pod has left and AWS is to be called then.
     """
     if not evicts_alone(record, ports.clock.now()):
         return None
     moments: tuple[datetime, ...] = ()
     try:
         outcome = evict_promptly(record, ports)
-        if outcome is None or outcome[0].drained:
+        if outcome is None or (outcome[0].drained and asks_when_empty(record)):
             return None
         plan, progress = outcome
+        if plan.drained:
+            pause = seconds_to_release(record, ports.clock.now())
+            return replace(run, version=record.version, next=Next.WAIT, pause=pause, why=EMPTY)
         moments = turn_times(plan)
         run = replace(run, healthy=tuple(progress.healthy), deleted=progress.deleted)
         why = "; ".join(progress.blockers) or leaving(plan, progress)

@@ -13,20 +13,40 @@ from leeward.model.deadlines import ABRUPT
 from leeward.model.termination import TerminationRecord
 from leeward.termination import deadlines
 
-SMALLEST = 20  # instances in one batch of messages: fewer stay within the limits of AWS, and launch their replacements
+SMALLEST = (
+    20  # instances that EC2 takes in about a minute: fewer stay within the limits of AWS, and launch their replacements
+)
 SHORTEST_PAUSE = 8  # seconds; a thousand nodes make some 90 drain calls a second
 SPREAD = 8  # seconds, by instance: they were claimed in the same second
 
 
 def in_storm(record: TerminationRecord) -> bool:
     """Return whether EC2 takes so many instances at once, as fn interruption counted when it claimed this one."""
-    return record.subject.together >= SMALLEST and record.has(*ABRUPT)
+    return taken_together(record) >= SMALLEST
+
+
+def taken_together(record: TerminationRecord) -> int:
+    """Return how many instances EC2 takes within about a minute, by the largest of the counts that its causes carry."""
+    return max((cause.together for cause in record.causes if cause.kind in ABRUPT), default=0)
 
 
 def evicts_alone(record: TerminationRecord, now: datetime) -> bool:
     """Return whether a step evicts without a call to AWS: in a storm, until the instance is released."""
     release = deadlines.release_at(record, now)
     return in_storm(record) and release is not None and now < release
+
+
+def asks_when_empty(record: TerminationRecord) -> bool:
+    """Return whether AWS is asked to end the emptied instance before EC2 takes it: of as few as AWS serves beside each
+    other, by instance. While AWS throttles, a call holds one of the places that the pods of other nodes wait for.
+    """
+    return crc32(record.instance.encode()) % taken_together(record) < SMALLEST
+
+
+def seconds_to_release(record: TerminationRecord, now: datetime) -> int:
+    """Return the whole seconds until the instance is released, at least one."""
+    release = deadlines.release_at(record, now)
+    return max(1, int((release - now).total_seconds())) if release is not None else 1
 
 
 def pause_seconds(record: TerminationRecord, now: datetime, moments: Sequence[datetime] = ()) -> int:

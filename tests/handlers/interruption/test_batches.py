@@ -10,6 +10,7 @@ from leeward.errors import AccessDeniedError, AwsUnavailableError, ClusterUnreac
 from leeward.interruption import handler
 from leeward.model.termination import Status
 from leeward.policy.document import ClusterPolicies
+from leeward.termination.storm import taken_together
 from tests.events import event
 from tests.fakes.builders import GROUP, a_group, a_node, an_instance, our_hook
 
@@ -201,21 +202,49 @@ class TestTheEntryPoint:
 class TestStorms:
     def test_every_instance_that_ec2_takes_is_counted_with_those_of_its_batch(self, connect):
         names = [f"i-{number:03}" for number in range(3)]
-        queue = connect(
+        queue = self.of(names, connect)
+        assert queue.deliver(*map(spot, names), spot(names[0]), event("scheduled_change")) == []
+        records = queue.system.claims.records
+        assert {name: records[name].causes[0].together for name in names} == dict.fromkeys(names, 3)
+        assert {record.subject.policy for record in records.values()} == {"web"}
+
+    def test_those_of_other_batches_within_a_minute_count_and_a_message_that_comes_back_does_not(self, connect):
+        names = [f"i-{number:03}" for number in range(4)]
+        queue = self.of(names, connect)
+        assert queue.deliver(*map(spot, names[:2])) == []
+        queue.receives = 2
+        assert queue.deliver(spot(names[2])) == []
+        queue.receives = 1
+        assert queue.deliver(spot(names[3])) == []
+        records = queue.system.claims.records
+        assert [records[name].causes[0].together for name in names] == [2, 2, 2, 3]
+
+    def test_without_an_answer_of_the_table_those_of_the_batch_count(self, connect):
+        queue = self.of(["i-000"], connect)
+        queue.system.claims.fail("count", ThrottledError("ThrottlingException"))
+        assert queue.deliver(spot("i-000")) == []
+        assert queue.system.claims.records["i-000"].causes[0].together == 1
+
+    def test_a_warning_that_joins_an_open_record_brings_the_count(self, connect):
+        queue = connect()
+        queue.happens("scheduled_change")
+        assert queue.deliver(event("scheduled_change")) == []
+        assert queue.deliver(spot()) == []
+        record = queue.system.claims.records["i-0abc"]
+        assert ([cause.together for cause in record.causes], taken_together(record)) == ([0, 1], 1)
+
+    def of(self, names, connect):
+        return connect(
             instances=[an_instance(name) for name in names],
             groups=[a_group(GROUP, *names)],
             nodes=[a_node(name) for name in names],
         )
-        assert queue.deliver(*map(spot, names), spot(names[0]), event("scheduled_change")) == []
-        subjects = [record.subject for record in queue.system.claims.records.values()]
-        assert {(one.instance, one.together) for one in subjects} == {(name, 3) for name in names}
-        assert {one.policy for one in subjects} == {"web"}
 
     def test_what_is_not_taken_within_minutes_is_not_counted(self, connect):
         queue = connect()
         queue.happens("state_change")
         assert queue.deliver(event("state_change", detail__state="stopping")) == []
-        assert queue.system.claims.records["i-0abc"].subject.together == 0
+        assert queue.system.claims.records["i-0abc"].causes[0].together == 0
 
 
 class TestRedelivery:

@@ -6,12 +6,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from leeward.adapters.aws.claim_notes import ClaimNotes
 from leeward.adapters.aws.record_items import (
     TERMINATION,
     cause_item,
+    count_key,
     instance_of,
     new_record,
     once_key,
@@ -24,6 +25,7 @@ from leeward.adapters.aws.table import Table, new_mark
 from leeward.errors import AwsUnavailableError, ObjectGoneError, RecordChangedError
 from leeward.model.termination import Cause, Outcome, Status, Subject, TerminationRecord
 from leeward.model.times import format_instant
+from leeward.ports.records import COUNTED
 
 if TYPE_CHECKING:
     from leeward.ports.clock import Clock
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 ATTEMPTS = 8  # lost races and repeated reads, before the caller has to retry
 KEPT = timedelta(days=7)  # a closed record, for later questions about what happened
 PAUSE_SECONDS = 0.05
+MOST_SLOTS = 20  # of a counter, from before pauses
 
 
 class DynamoClaims(ClaimNotes):
@@ -132,6 +135,30 @@ class DynamoClaims(ClaimNotes):
             values={":now": int(now.timestamp())},
         )
         return written or (there is not None and there.get("by") == mark)
+
+    def count(self, key: str, number: int, now: datetime) -> int:
+        """Add to the slot of the present half minute. One update adds, removes the slots before the last one and
+        returns the rest; those that a long pause left behind are removed by the next call that finds many.
+        """
+        slot = int(now.timestamp() // COUNTED.total_seconds())
+        old = [f"s{slot - past}" for past in (2, 3)]
+        item = self._added(count_key(key), f"s{slot}", number, old, now)
+        slots = {int(name[1:]): int(value) for name, value in item.items() if name.startswith("s")}
+        left = [f"s{past}" for past in slots if past < slot - 1]
+        if len(left) > MOST_SLOTS:
+            self._added(count_key(key), f"s{slot}", 0, left, now)
+        return sum(value for past, value in slots.items() if past >= slot - 1)
+
+    def _added(self, pk: str, slot: str, number: int, without: Sequence[str], now: datetime) -> Mapping[str, Any]:
+        names = {"#slot": slot, **{f"#old{place}": name for place, name in enumerate(without)}}
+        removed = ", ".join(name for name in names if name != "#slot")
+        item = self._table.update(
+            pk,
+            f"ADD #slot :number SET #expires = :expires REMOVE {removed}",
+            values={":number": number, ":expires": _epoch(now + KEPT)},
+            names=names,
+        )
+        return item or {}
 
     def _claim_once(self, subject: Subject, cause: Cause, now: datetime) -> TerminationRecord | None:
         """Claim once; None when another claim was faster. The write comes first: usually there is no record, and a

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 TERMINATION = "termination"  # value of the sparse index's hash key, and first part of a record's key
 ONCE = "once"
+COUNT = "count"
 MALFORMED = (AttributeError, KeyError, TypeError, ValueError)  # of an item in another shape than expected
 MILLION = 1_000_000  # the table holds whole numbers: dollars an hour in millionths
 
@@ -49,6 +50,11 @@ def record_key(instance: str) -> str:
 def once_key(key: str) -> str:
     """Return `once#KEY`."""
     return f"{ONCE}#{key}"
+
+
+def count_key(key: str) -> str:
+    """Return `count#KEY`."""
+    return f"{COUNT}#{key}"
 
 
 def instance_of(key: str) -> str:
@@ -93,7 +99,6 @@ def subject_item(subject: Subject) -> Item:
             "capacityType": subject.capacity_type.value,
             "node": subject.node,
             "policy": subject.policy or None,
-            "together": subject.together or None,
             "state": subject.state or None,
             "networks": list(subject.networks) or None,
         }
@@ -119,6 +124,7 @@ def cause_item(cause: Cause, joined: datetime, *, period: int) -> Item:
             "surge": surge_item(cause.surge) if cause.surge else None,
             "savesMillionths": None if cause.saves is None else round(cause.saves * MILLION),
             "reboot": _reboot_item(cause.reboot) if cause.reboot else None,
+            "together": cause.together or None,
             "withdrawn": cause.withdrawn or None,
         }
     )
@@ -210,7 +216,6 @@ def _subject_of(raw: Mapping[str, Any]) -> Subject:
         capacity_type=CapacityType(raw["capacityType"]),
         node=raw.get("node"),
         policy=raw.get("policy", ""),
-        together=int(raw.get("together", 0)),
         state=raw.get("state", ""),
         networks=tuple(raw.get("networks", ())),
     )
@@ -233,6 +238,7 @@ def _cause_of(id: str, raw: Mapping[str, Any]) -> Cause:
         surge=surge_of(raw["surge"]) if "surge" in raw else None,
         saves=raw["savesMillionths"] / MILLION if "savesMillionths" in raw else None,
         reboot=_reboot_of(raw["reboot"]) if "reboot" in raw else None,
+        together=int(raw.get("together", 0)),
         withdrawn=bool(raw.get("withdrawn", False)),
     )
 

@@ -104,7 +104,7 @@ class Table:
         pk: str,
         expression: str,
         *,
-        condition: str,
+        condition: str = "",
         values: Mapping[str, Any],
         names: Mapping[str, str] | None = None,
         mark: str = "",
@@ -117,9 +117,9 @@ class Table:
             "TableName": self._name,
             "Key": self._key(pk),
             "UpdateExpression": expression,
-            "ConditionExpression": condition,
             "ExpressionAttributeNames": {**_names(f"{expression} {condition}"), **(names or {})},
             "ReturnValues": "ALL_NEW",
+            **({"ConditionExpression": condition} if condition else {}),
             **({"ReturnValuesOnConditionCheckFailure": "ALL_OLD"} if mark else {}),
         }
         if values:
