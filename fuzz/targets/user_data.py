@@ -29,6 +29,9 @@ FLAGS = (
     "--kube-reserved=cpu=100m,memory=1Gi",
     "--eviction-hard=memory.available<5%",
     "--local-disks raid10",
+    "--pods-per-core=4",
+    "--reserved-cpus=0-1,4",
+    "--config=/etc/mine.json",
     "$MORE",
 )
 CALLS = (
@@ -39,6 +42,11 @@ CALLS = (
     "if [ -n \"$SPOT\" ]; then\n  bootstrap.sh blue --kubelet-extra-args '{}'\nfi",
     "case $ID in\n  *) MORE='{}' ;;\nesac",
     "[[ $SPOT ]] && MORE='{}'",
+    "spot() {{\n  MORE='{}'\n}}\nready && spot",
+    "cat > /root/x <<'EOF'\nMORE='{}'\nEOF\n. /root/x",
+    "echo x | while read -r line; do MORE='{}'; done",
+    "bash -c '{}'",
+    "snap set kubelet-eks {}",
     "jq '.maxPods=30' /etc/kubernetes/kubelet/kubelet-config.json # {}",
     '<powershell>\n& $EKSBootstrapScriptFile -KubeletExtraArgs "{}"\n</powershell>',
 )

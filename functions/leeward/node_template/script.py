@@ -13,10 +13,11 @@ from leeward.model.quantity import CPU, amount
 from leeward.model.visible import quoted
 from leeward.node_template.flags import MOST_UNKNOWN_PODS, MOST_WARNINGS, read
 from leeward.node_template.kubelet import Family, KubeletSettings
-from leeward.node_template.passed_flags import BOOTSTRAP, WINDOWS_BOOTSTRAP, Passed, of_shell, of_windows
+from leeward.node_template.passed_flags import BOOTSTRAP, WINDOWS_BOOTSTRAP, Passed
 from leeward.node_template.provenance import KUBELET, Attribute, Provenance, joined, unknown
+from leeward.node_template.shell_flags import of_shell
+from leeward.node_template.windows_flags import of_windows
 
-MOST_VARIABLES = 8  # that are looked up in a script
 _COMMENT = re.compile(r"^[ \t]*#(?!!).*$|[ \t]#[^\n\"']{0,200}$", re.MULTILINE)  # not in a quoted text
 _WINDOWS_COMMENT = re.compile(
     r"(?s:<#.*?#>)|^[ \t]*(?:rem\b|::|Write-\w+[ \t][^\n|>]*$)[^\n]*", re.IGNORECASE | re.MULTILINE
@@ -48,7 +49,7 @@ def of_script(text: str, *, windows: bool = False, nodeadm: bool = False) -> Kub
     found = found.joined(read(() if nodeadm else sure, Provenance.ESTIMATED))
     found = with_doubts(found, [*sure, *unsure] if nodeadm else unsure)
     unread = _of_other_program(passed) if found.recognised else KubeletSettings()
-    return found.joined(edits).joined(_of_opaque(passed, row)).joined(unread)
+    return found.joined(edits).joined(_of_opaque(passed)).joined(unread)
 
 
 def with_doubts(settings: KubeletSettings, flags: Sequence[tuple[str, str]]) -> KubeletSettings:
@@ -84,13 +85,11 @@ def with_doubts(settings: KubeletSettings, flags: Sequence[tuple[str, str]]) -> 
     )
 
 
-def _of_opaque(passed: Passed, row: str) -> KubeletSettings:
+def _of_opaque(passed: Passed) -> KubeletSettings:
     """Return what follows from arguments that only the script knows as a whole (`$ARGS`)."""
-    variables = list(dict.fromkeys(passed.variables))
-    opaque = [word for word in variables[:MOST_VARIABLES] if _is_opaque(word, row)] + variables[MOST_VARIABLES:]
-    if not opaque:
+    if not passed.opaque:
         return KubeletSettings()
-    warning = f"user data: {passed.taking}: found {quoted(opaque[0][:60])}, which only the script knows"
+    warning = f"user data: {passed.taking}: found {quoted(passed.opaque[0][:60])}, which only the script knows"
     return KubeletSettings(recognised=True, ceiling=MOST_UNKNOWN_PODS, provenance=unknown(), warnings=(warning,))
 
 
@@ -100,12 +99,6 @@ def _of_other_program(passed: Passed) -> KubeletSettings:
         return KubeletSettings()
     warning = f"user data: a script is not read: {passed.problem}: labels, taints, maxPods, capacity are unknown"
     return KubeletSettings(ceiling=MOST_UNKNOWN_PODS, provenance=unknown(), warnings=(warning,))
-
-
-def _is_opaque(word: str, row: str) -> bool:
-    """Return whether the word may hold flags that the row does not assign to a variable of that name."""
-    name = re.match(r"\$\{?(\w{1,64})", word)
-    return name is None or re.search(rf"\b{name[1]}[ \t]*\+?=[^\n]*--[a-z]", row) is None
 
 
 def _of_edits(row: str, *, overruled: bool) -> KubeletSettings:

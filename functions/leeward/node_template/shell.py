@@ -49,6 +49,8 @@ class _Reader:
     line: int = 0  # where the present line starts
     patterns: bool = False  # of a `case`
     continued: bool = False  # by an operator at the end of the line
+    piped: bool = False  # the next command reads what another prints
+    ended: Scope | None = None  # the block that has just ended
     redirected: str = ""  # the operator before a file
     target: str = ""  # file that the command writes
 
@@ -78,7 +80,7 @@ class _Reader:
             self._parenthesis()
         elif operator == ")":
             self._closing()
-        elif operator in {"&&", "||", "|", "|&"}:
+        elif operator in {"&&", "||", "|", "|&", "&"}:
             self._end(operator)
         elif operator == "\n":
             self._newline()
@@ -138,9 +140,11 @@ class _Reader:
             self._push(_STARTS[word])
             return word not in {"for", "select"}  # their words are a command of their own
         if word in _PARTS:
-            kind = _PARTS[word]
+            kind, before = _PARTS[word], self.scope
             self._pop(kind)  # the next part runs only under the condition of the part before
             self._push(kind, perhaps=True, branch=kind == "if")
+            before.parts.append(before)
+            self.scope.parts = before.parts
         elif word in _ENDS:
             self._pop(_ENDS[word])
         elif word == "function":
@@ -160,16 +164,17 @@ class _Reader:
     def _push(self, kind: str, *, perhaps: bool = False, branch: bool = False) -> None:
         perhaps = perhaps or self.scope.condition
         if self.function:
-            outer = Scope("function", self.scope, perhaps=perhaps, name=self.function)
+            outer = Scope("function", self.scope, perhaps=perhaps, name=self.function, depth=self.scope.depth + 1)
             self.scope, self.function, perhaps = outer, "", False
         self.scope = Scope(kind, self.scope, perhaps=perhaps, branch=branch, depth=self.scope.depth + 1)
+        self.scope.subshell, self.piped, self.ended = self.piped or kind == "(", False, None
         if self.scope.depth > MOST_BLOCKS:
             raise InvalidInputError(f"found more than {MOST_BLOCKS} blocks in blocks")
 
     def _pop(self, kind: str) -> None:
         if self.scope.kind != kind or self.scope.parent is None:
             raise InvalidInputError(f"found the end of {kind}, expected that of {self.scope.kind}")
-        self.scope = self.scope.parent
+        self.ended, self.scope = self.scope, self.scope.parent
         if self.scope.kind == "function" and self.scope.parent is not None:
             self.scope = self.scope.parent
         self.scope.failing = True
@@ -180,20 +185,25 @@ class _Reader:
 
     def _end(self, operator: str = "") -> None:
         """End the command; what follows `operator` runs depending on it."""
-        scope = self.scope
+        scope, piped = self.scope, self.piped
+        self.piped = operator in {"|", "|&"}
+        subshell = piped or operator in {"|", "|&", "&"}
+        if self.ended is not None:
+            for part in (*self.ended.parts, self.ended) if subshell else ():
+                part.subshell = True
         if self.words:
             text = self.text[self.start : self.at - len(operator)]
-            command = Command(text, tuple(self.words), scope, scope.condition)
+            command = Command(text, tuple(self.words), scope, scope.condition, subshell)
             self.words = []
             self.found.append(command)
             scope.failing = command.callee not in _NEVER_FAIL and bool(command.arguments)
             self._inner(command, operator)
-        self.target, self.continued = "", bool(operator)
+        self.target, self.continued, self.ended = "", bool(operator) and operator != "&", None
         if operator == "&&":
             scope.condition = scope.condition or scope.failing
         elif operator == "||":
             scope.condition = True
-        elif not operator:
+        elif operator in {"", "&"}:
             scope.condition = False
 
     def _inner(self, command: Command, operator: str) -> None:
@@ -201,11 +211,16 @@ class _Reader:
         first = plain(command.words[0])
         if first in {"echo", "printf"}:
             self._printed(command, operator)
-        elif first == "eval" or (command.callee and any(_COMMAND_OPTION.fullmatch(word) for word in command.words)):
+        elif first == "trap" and len(command.words) > 1:
+            self._document(inner(command.words[1]), command, UNKNOWN)
+        elif first == "eval":
+            command.written = True
+            self._document(" ".join(map(inner, command.words[1:])), command, "")
+        elif command.callee and any(_COMMAND_OPTION.fullmatch(word) for word in command.words):
             for word in command.words:
-                if word[:1] in {"'", '"'} and len(word.split()) > 1:
+                if word[:1] in {"'", '"'}:
                     command.written = True
-                    self._document(inner(word), command, "")
+                    self._document(inner(word), command, "", apart=True)
 
     def _printed(self, command: Command, operator: str) -> None:
         command.written = True
@@ -231,12 +246,14 @@ class _Reader:
             body, self.at = self.text[self.at : end.start()], end.end()
             command = self.found[-1] if self.found else None
             if command is not None and command.words[:1] != (":",):
-                self._document(body, command, plain(targets[-1]) if targets else "" if runs else UNKNOWN)
+                path = plain(targets[-1]) if targets else "" if runs else UNKNOWN
+                self._document(body, command, path, apart=not path)
 
-    def _document(self, body: str, command: Command, path: str) -> None:
-        """Read a script that the command runs, or writes to a path."""
+    def _document(self, body: str, command: Command, path: str, *, apart: bool = False) -> None:
+        """Read a script that the command runs, in a process `apart` or not, or writes to a path."""
         outer = command.scope
         scope = Scope("file" if path else "{", outer, perhaps=command.perhaps, name=path, depth=outer.depth + 1)
+        scope.subshell = apart
         reader = _Reader(body.replace("\n\t", "\n"), scope, self.depth + 1)
         try:
             if self.depth >= DEEPEST:

@@ -8,6 +8,7 @@ from leeward.node_template.shell_words import ASSIGNMENT, plain
 
 MOST_ROUNDS = 8  # functions that call each other
 SHELLS = frozenset({"sh", "bash", "dash", "ksh", "zsh", "source", ".", "eval"})
+_SOURCES = {"source", "."}
 _WRAPPERS = {
     **dict.fromkeys((*SHELLS, "sudo", "exec", "nohup", "env", "time", "command", "nice"), 1),
     "timeout": 2,
@@ -31,13 +32,15 @@ class Scope:
     name: str = ""
     depth: int = 0
     condition: bool = False  # of the next command, after `&&` or `||`
+    subshell: bool = False  # it runs in a process of its own
+    parts: "list[Scope]" = field(default_factory=list)  # those before it of the same `if`
     failing: bool = False  # the last command may fail
     certain: bool = False
     possible: bool = False
 
     def within(self, kinds: Collection[str]) -> bool:
         """Return whether it is one of these kinds, or a part of one."""
-        return any(scope.kind in kinds for scope in _outwards(self))
+        return any(scope.kind in kinds for scope in outwards(self))
 
 
 @dataclass(slots=True, eq=False)
@@ -50,6 +53,7 @@ class Command:
     words: tuple[str, ...]
     scope: Scope
     perhaps: bool
+    subshell: bool = False  # it runs in a process of its own
     written: bool = False
     certain: bool = False
     possible: bool = False
@@ -63,10 +67,16 @@ class Command:
         self.arguments = words[at:]
         self.callee = next(iter(self.arguments), "")
 
+    def is_lost(self, inside: Collection[Scope]) -> bool:
+        """Return whether the variables that it sets are lost, or its `exit` ends nothing, outside a subshell. `inside`:
+        the scopes that count.
+        """
+        return self.subshell or any(scope.subshell and scope not in inside for scope in outwards(self.scope))
+
 
 def decide(found: list[Command]) -> None:
     """Fill in which commands are certain and which are possible."""
-    scopes = list(dict.fromkeys(scope for command in found for scope in _outwards(command.scope)))
+    scopes = list(dict.fromkeys(scope for command in found for scope in outwards(command.scope)))
     scopes.sort(key=lambda scope: scope.depth)
     called = set[str]()
     mentioned = {word for command in found if command.callee not in {"tee", "cat"} for word in command.arguments}
@@ -81,12 +91,17 @@ def decide(found: list[Command]) -> None:
         if known <= called:
             break
         called |= known
+    sourced = {command.callee for command in found if plain(command.words[0] if command.words else "") in _SOURCES}
+    for scope in scopes:
+        executed = scope.kind == "file" and scope.name not in sourced and not _SOURCED.search(scope.name)
+        scope.subshell = scope.subshell or executed
     for command in found:
         command.certain = command.scope.certain and not command.perhaps
         command.possible = command.scope.possible
 
 
-def _outwards(scope: Scope | None) -> Iterator[Scope]:
+def outwards(scope: Scope | None) -> Iterator[Scope]:
+    """Yield the scope and those around it."""
     while scope is not None:
         yield scope
         scope = scope.parent
