@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from leeward.errors import InvalidInputError
 from leeward.node_template.shell_commands import SHELLS, Command, Scope, decide
-from leeward.node_template.shell_words import inner, plain, word_end
+from leeward.node_template.shell_words import ASSIGNMENT, inner, plain, word_end
 
 MOST_BLOCKS = 100  # in each other
 UNKNOWN = "\0"  # a place that is not known
@@ -24,6 +24,7 @@ _END_OF_TEST = re.compile(r"\s\]\]")
 _STARTS = {"{": "{", "if": "if", "while": "loop", "until": "loop", "for": "loop", "select": "loop"}
 _PARTS = {"then": "if", "elif": "if", "else": "if", "do": "loop"}
 _ENDS = {"}": "{", "fi": "if", "done": "loop", "esac": "case"}
+_VARIABLE = re.compile(r"(?<!\\)\$\{?(\w{1,100})")
 _PARENTHESES = re.compile(r"\([ \t]*\)")
 
 
@@ -33,6 +34,11 @@ def commands(text: str) -> list[Command]:
     reader.read()
     decide(reader.found)
     return reader.found
+
+
+def _set_by(found: list[Command]) -> set[str]:
+    words = (plain(word) for command in found for word in command.words)
+    return {match[1] for word in words if (match := ASSIGNMENT.match(word))}
 
 
 @dataclass(slots=True)
@@ -45,7 +51,7 @@ class _Reader:
     words: list[str] = field(default_factory=list)
     found: list[Command] = field(default_factory=list)
     function: str = ""  # its body comes next
-    documents: list[tuple[str, bool]] = field(default_factory=list)  # delimiter, whether tabs are stripped
+    documents: list[tuple[str, bool, bool]] = field(default_factory=list)  # end, whether tabs go, variables expand
     line: int = 0  # where the present line starts
     patterns: bool = False  # of a `case`
     continued: bool = False  # by an operator at the end of the line
@@ -73,7 +79,8 @@ class _Reader:
             return
         if operator in {"<<", "<<-"}:
             self.at = self._after_blank()
-            self.documents.append((plain(self._whole_word()), operator == "<<-"))
+            word = self._whole_word()
+            self.documents.append((plain(word), operator == "<<-", plain(word) == word))
         elif "<" in operator or ">" in operator:
             self.redirected = operator  # the next word is a file
         elif operator == "(":
@@ -238,7 +245,7 @@ class _Reader:
         self.documents = []
         targets = _TARGET.findall(line) if pending else []
         runs = any(plain(word) in SHELLS for word in line.split()) if pending else False
-        for delimiter, stripped in pending:
+        for delimiter, stripped, expands in pending:
             tabs = r"\t*" if stripped else ""
             end = re.compile(rf"^{tabs}{re.escape(delimiter)}[ \t\r]*$", re.MULTILINE).search(self.text, self.at)
             if end is None:
@@ -247,7 +254,12 @@ class _Reader:
             command = self.found[-1] if self.found else None
             if command is not None and command.words[:1] != (":",):
                 path = plain(targets[-1]) if targets else "" if runs else UNKNOWN
+                start = len(self.found)
                 self._document(body, command, path, apart=not path)
+                written = self.found[start:]
+                mixed = expands and not _set_by(written).isdisjoint(_VARIABLE.findall(body))
+                for inside in written if mixed else ():
+                    inside.perhaps = True  # a variable of the text has the value that it has outside
 
     def _document(self, body: str, command: Command, path: str, *, apart: bool = False) -> None:
         """Read a script that the command runs, in a process `apart` or not, or writes to a path."""

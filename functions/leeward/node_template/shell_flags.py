@@ -22,6 +22,7 @@ _MAPS = {"node-labels", "kube-reserved", "system-reserved", "eviction-hard"}
 _EVERY = "*"  # variable
 _NO_CALL = Command("", (), Scope("root"), perhaps=False)
 _NO_CALLERS = _EDITORS | {"chmod", "chown", "cp", "mv", "rm", "cat", "ls", "tee", "grep", "[", "[[", "test", "aws"}
+_SYSTEM = re.compile(r"/etc/(?:os-release|environment|profile|bashrc|bash\.bashrc|lsb-release)|bashrc$|profile$")
 _READS = {"unset", "read", "mapfile", "readarray", "getopts"}
 _DEFAULT = re.compile(r"\$\{(\w{1,100}):?=")
 _SUBSTITUTION = re.compile(r"\$\((?!\()[^()]*\)|`[^`]*`")
@@ -68,6 +69,8 @@ class _Script:
         calls = self.calls if 0 < len(self.calls) <= MOST_CALLS else [_NO_CALL]
         self.used = set.intersection(*(self._used([call.text, *kubelets]) for call in calls))
         self.inside = set.intersection(*({*outwards(call.scope)} for call in self.calls or [_NO_CALL]))
+        scopes = (scope for command in found for scope in outwards(command.scope))
+        self.files = {scope.name for scope in scopes if scope.kind == "file"}
         self.in_order = not any(call.scope.within({"function", "file"}) for call in self.calls)
         self.found = Passed()
         self.slots: list[_Slot] = []
@@ -97,9 +100,9 @@ class _Script:
             sure = sure and (self.same or not is_call)
             if command.callee == "exit" and (booted or command.certain):
                 ended = not (command.is_lost(self.inside) or command.scope.within({"function", "file"}))
-            for name in _altered(command):
-                for slot in self.values.get(name, ()):
-                    slot.sure = False
+            names = self.values if self._is_foreign(command) else _altered(command)
+            for slot in (slot for name in names for slot in self.values.get(name, ())):
+                slot.sure = False
             if command.written:
                 continue
             if command.arguments[:3] == _SNAP:
@@ -138,6 +141,11 @@ class _Script:
         for slot in self.slots:
             self.found.unsure += [flag for flag in slot.flags if slot.sure and flag[0] in names]
             slot.flags = [flag for flag in slot.flags if not (slot.sure and flag[0] in names)]
+
+    def _is_foreign(self, command: Command) -> bool:
+        """Return whether the command sources a file that the script does not write, and that may set any variable."""
+        path = command.callee if command.words and plain(command.words[0]) in {"source", "."} else ""
+        return bool(path) and path not in self.files and not _SYSTEM.search(path)
 
     def _set_snap(self, command: Command, *, sure: bool) -> None:
         for word in command.arguments[len(_SNAP) :]:

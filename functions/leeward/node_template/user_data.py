@@ -23,7 +23,6 @@ from leeward.node_template.kubelet import KubeletSettings
 from leeward.node_template.kubelet_configuration import of_kubelet_config
 from leeward.node_template.node_config import of_node_config
 from leeward.node_template.provenance import unknown
-from leeward.node_template.script import of_script
 
 LARGEST = 64 * 1024  # EC2 takes 16 KB; unpacked it may be more
 MOST_YAML = 16 * 1024  # characters of all NodeConfigs and cloud-configs: YAML takes 30 microseconds for each
@@ -136,6 +135,8 @@ def _of_part(kind: str, text: str, *, nodeadm: bool) -> KubeletSettings:
         return of_cloud_config(_parsed("cloud-config", text), of_kubelet_config, nodeadm=nodeadm)
     if kind not in _SCRIPTS:
         return _UNREAD
+    from leeward.node_template.script import of_script  # late: few user data are scripts
+
     if not kind and not text.startswith("#!") and _WINDOWS.search(text):
         return of_script(text, windows=True)
     if _TOML.search(text) and not text.startswith("#!"):
