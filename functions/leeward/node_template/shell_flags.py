@@ -168,7 +168,7 @@ class _Script:
                 earlier.clear()
         slot = _Slot(sure and name in self.used and not command.is_lost(self.inside), self._flags_of(command))
         if name == "KUBELET_EXTRA_ARGS" and name in self.used:
-            self.found.opaque += [word for text in _values(name, command) for word in opaque_words(text)]
+            self.found.opaque += [word for _, text in _values(command) for word in opaque_words(text)]
         earlier.append(slot)
         self.slots.append(slot)
 
@@ -188,9 +188,9 @@ class _Script:
         """Return the words of kubelet's arguments that the script does not write out."""
         pending, looked, unseen = self.found.opaque[::-1], set[str](), list[str]()
         values: dict[str, list[str]] = {}
-        for names, command in self.assigned:
-            for name in dict.fromkeys(names):
-                values.setdefault(name, []).extend(_values(name, command))
+        for _, command in self.assigned:
+            for name, text in _values(command):
+                values.setdefault(name, []).append(text)
         while pending:
             word = pending.pop()
             match = _WHOLE.fullmatch(word)
@@ -265,10 +265,10 @@ def _altered(command: Command) -> list[str]:
     return [*(words[1:2] if words[:1] in (["for"], ["select"]) else names), *_DEFAULT.findall(command.text)]
 
 
-def _values(name: str, command: Command) -> list[str]:
-    """Return the texts that the command assigns to the variable."""
+def _values(command: Command) -> list[tuple[str, str]]:
+    """Return the variables that the command assigns, with their texts."""
     matches = ((ASSIGNMENT.match(plain(word)), plain(word)) for word in command.words)
-    return [word[match.end() :].strip("()") for match, word in matches if match and match[1] == name]
+    return [(match[1], word[match.end() :].strip("()")) for match, word in matches if match]
 
 
 def _adds(name: str, command: Command) -> bool:

@@ -165,9 +165,12 @@ def test_a_file_of_a_cloud_config_counts_where_it_is_run():
         "[ x ] && A=--max-pods=7\n" * 2600 + TAKES,
         "case x in " + "a) b;; " * 8000 + "esac",
         "$(" * 16000 + ")" * 16000,
+        " ".join(f"B{number}=--max-pods=7" for number in range(3000)) + f"\n{TAKES}",
+        "".join(f"A{number}=$A{number + 1}\n" for number in range(4000)) + TAKES.replace("ARGS", "A1"),
+        f"{CALL} --kubelet-extra-args $A\n" * 1100,
         "bash -c '" * 3 + " x" * 20000,
     ],
-    ids=range(12),
+    ids=range(15),
 )
 def test_a_hostile_script_is_answered_within_a_second(text):
     began = time.process_time()
