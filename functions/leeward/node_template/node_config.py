@@ -23,7 +23,7 @@ _PARTS: Mapping[str, tuple[type, str, Iterable[Attribute]]] = {
     "spec.instance": (dict, "localStorage storage environment network", [Attribute.CAPACITY]),
     "spec.instance.localStorage": (dict, "strategy mountPath disabledMounts", [Attribute.CAPACITY]),
 }  # kind, known keys, and the attributes that an unknown one may be about
-_NAMES = {dict: "a map", list: "a list"}
+_NAMES: Mapping[type, str] = {dict: "a map", list: "a list"}
 _STRATEGIES = {"RAID0", "RAID10", "Mount"}
 _NOTHING = KubeletSettings()
 _KUBELET_DIRECTORY = "/var/lib/kubelet"
@@ -59,7 +59,7 @@ def _unread_parts(document: Mapping[str, Any]) -> KubeletSettings:
         if part is not None and not isinstance(part, kind):
             name = _NAMES.get(type(part), type(part).__name__)
             found = found.joined(_unread([f"{path}: found {name}, expected {_NAMES[kind]}"]))
-        elif strange := sorted({str(key) for key in part or ()} - {*known.split()}) if known else ():
+        elif strange := sorted({str(key) for key in mapping(part)} - {*known.split()}) if known else ():
             names = ", ".join(quoted(name[:60]) for name in strange[:3])
             place = f"{path}: found" if path else "found"
             found = found.joined(_unread([f"{place} {names}, which nodeadm does not know"], attributes))
