@@ -22,7 +22,8 @@ _KEYS = {
     "evictionHard": Attribute.CAPACITY,
     "reservedSystemCPUs": Attribute.CAPACITY,
 }
-_NEAR = {**{key.lower(): attribute for key, attribute in _KEYS.items()}, "nodelabels": Attribute.LABELS}
+_OTHERS = {"nodelabels": Attribute.LABELS, "reservedcpus": Attribute.CAPACITY}  # named as the flags are
+_NEAR = {**{key.lower(): attribute for key, attribute in _KEYS.items()}, **_OTHERS}
 _MAPS = ("kubeReserved", "systemReserved", "evictionHard")
 
 

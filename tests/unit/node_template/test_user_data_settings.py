@@ -80,6 +80,8 @@ SETTINGS = {
     ),
     node_config(config={"max-pods": 7}): "- 29 pods 1930m | maxPods",
     node_config(config={"maxPods": 7, "nodeLabels": {"team": "red"}}): "- 7 pods 1930m | labels",
+    node_config(config={"reservedCpus": "0,1"}): "- 29 pods 1930m | capacity",
+    "#!/bin/bash\nsed -i s,MAX_PODS,20,g /etc/systemd/system/kubelet.service\n": f"- 29 pods 1930m | {EVERYTHING}",
     node_config(config={"kubeReserved": ["cpu=1"]}): "- 29 pods 1930m | capacity",
     node_config(config={"registerWithTaints": {"key": "a", "effect": "NoSchedule"}}): "- 29 pods 1930m | taints",
     node_config(config={"registerWithTaints": [{"key": "a b", "effect": "NoSchedule"}]}): "- 29 pods 1930m | taints",
