@@ -24,7 +24,8 @@ _WINDOWS_COMMENT = re.compile(
 )
 _CONFIG_FILES = re.compile(r"kubelet-config\.json|kubelet/config\.json|config\.json\.d")
 _ALL_FILES = re.compile(
-    r"kubelet\.env\b|nodeadm\.d\b|kubelet\.service\.d|systemd/system/kubelet\.service|/(?:default|sysconfig)/kubelet\b|\bnodeadm[ \t]{1,8}init\b"
+    r"kubelet\.env\b|nodeadm\.d\b|kubelet\.service\.d|systemd/system/kubelet\.service|/(?:default|sysconfig)/kubelet\b"
+    r"|\bnodeadm[ \t]{1,8}init\b"
 )
 _MAX_PODS_EDIT = re.compile(r"maxPods[\"'\\]*[ \t]*[:=][ \t]*[\"'\\]*(\d{1,5})\b")
 
