@@ -50,6 +50,7 @@ class _Slot:
 
     sure: bool
     flags: Flags
+    held: bool = False  # it is sure once an argument of the call takes the variable
 
 
 class _Script:
@@ -78,17 +79,10 @@ class _Script:
         self.snap: dict[str, str] = {}
 
     def _used(self, texts: Iterable[str]) -> set[str]:
-        """Return the variables from which the arguments of one call come, at second hand too."""
+        """Return the variables from which the arguments of one call come at first hand."""
         text = "\n".join(texts)
         used = self.given - ({"KUBELET_EXTRA_ARGS"} if "--kubelet-extra-args" in text else set())
-        used = used.union(_VARIABLE.findall(text))
-        for _ in range(MOST_ROUNDS):
-            values = (command.text for names, command in self.assigned if not used.isdisjoint(names))
-            more = used.union(*map(_VARIABLE.findall, values))
-            if more == used:
-                break
-            used = more
-        return used
+        return used.union(_VARIABLE.findall(text))
 
     def passed(self) -> Passed:
         """Return the flags in their order."""
@@ -102,7 +96,7 @@ class _Script:
                 ended = not (command.is_lost(self.inside) or command.scope.within({"function", "file"}))
             names = self.values if self._is_foreign(command) else _altered(command)
             for slot in (slot for name in names for slot in self.values.get(name, ())):
-                slot.sure = False
+                slot.sure = slot.held = False
             if command.written:
                 continue
             if command.arguments[:3] == _SNAP:
@@ -163,10 +157,15 @@ class _Script:
         earlier = self.values.setdefault(name, [])
         if not (late or command.is_lost(self.inside) or _adds(name, command)):
             for slot in earlier:
-                slot.flags, slot.sure = [] if sure else slot.flags, False
+                slot.flags, slot.sure, slot.held = [] if sure else slot.flags, False, False
             if sure:
                 earlier.clear()
-        slot = _Slot(sure and name in self.used and not command.is_lost(self.inside), self._flags_of(command))
+        sure, used = sure and not command.is_lost(self.inside), name in self.used
+        slot = _Slot(sure and used, self._flags_of(command), held=sure and not used)
+        for other in _VARIABLE.findall(command.text) if sure and used else ():
+            for held in self.values.pop(other, ()) if other not in self.used else ():
+                held.sure = held.held
+                earlier.append(held)
         if name == "KUBELET_EXTRA_ARGS" and name in self.used:
             self.found.opaque += [word for _, text in _values(command) for word in opaque_words(text)]
         earlier.append(slot)
