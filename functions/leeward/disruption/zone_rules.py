@@ -43,5 +43,5 @@ def _namespaces(pod: PodSpec, holders: Mapping[PodGroup, set[str]]) -> frozenset
 
 def _is_tied(pod: PodSpec) -> bool:
     """Return whether rules of its own have the pods of its namespace compared already (`Pod.tied_to_zones`)."""
-    spread = (rule for rule in pod.needs.spread if rule.required)
-    return any(rule.key in _OF_ZONES for rule in (*spread, *pod.needs.near, *pod.needs.away))
+    spread = {rule.key for rule in pod.needs.spread if rule.required}
+    return not _OF_ZONES.isdisjoint(spread.union(term.key for term in (*pod.needs.near, *pod.needs.away)))

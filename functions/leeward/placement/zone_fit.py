@@ -66,8 +66,8 @@ def zone_refusals(
 
 def _keys(pod: PodSpec) -> frozenset[str]:
     """Return the topology keys and node labels that the pod's required rules compare."""
-    rules = (*pod.needs.near, *pod.needs.away, *(one for one in pod.needs.spread if one.required))
-    return pod.needs.nodes.keys.union(rule.key for rule in rules)
+    spread = {rule.key for rule in pod.needs.spread if rule.required}
+    return pod.needs.nodes.keys.union(spread, (term.key for term in (*pod.needs.near, *pod.needs.away)))
 
 
 def _template(like: NodeSpec, zone: str, zone_id: str) -> NodeTemplate:

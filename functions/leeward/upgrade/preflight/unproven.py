@@ -59,7 +59,8 @@ class Unproven:
         yield warning(Code.LABELS_MISSING, f"pod {first}", message, _FIX)
 
     def _asked(self, pod: PodSpec) -> set[str]:
-        keys = pod.needs.nodes.keys | {rule.key for rule in (*pod.needs.spread, *pod.needs.near)}
+        spread = (rule.key for rule in pod.needs.spread)
+        keys = pod.needs.nodes.keys.union(spread, (term.key for term in pod.needs.near))
         labels = {(key, value) for labels in self.labels.values() for key, value in labels.items()}
         resources = {name for name, _ in pod.needs.requests if name in self.resources}
         return {f"{key}={value}" for key, value in labels if key in keys} | resources
