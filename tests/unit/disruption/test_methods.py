@@ -56,8 +56,9 @@ def test_all_empty_nodes_are_removed_in_one_command():
         ({"annotations": {"kubernetes.io/config.mirror": "x"}, "owner": None}, True),
         ({"owner": "DaemonSet"}, True),
         ({}, False),
+        ({"phase": "Pending"}, False),
     ],
-    ids=["finished", "leaving", "leaving and coming back", "static", "daemon", "ordinary"],
+    ids=["finished", "leaving", "leaving and coming back", "static", "daemon", "ordinary", "initialising"],
 )
 def test_which_pods_keep_a_node_from_being_empty(pod, empty):
     fleet = a_fleet().node("n1").pod("a", "n1", **pod)
