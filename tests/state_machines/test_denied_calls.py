@@ -53,6 +53,16 @@ def test_pods_of_a_spot_instance_leave_where_the_table_refuses_writes_alone(writ
     assert evicted_after(system) is not None
 
 
+def test_pods_whose_turn_comes_last_leave_as_well_while_a_call_is_denied():
+    critical = replace(a_pod("dns-1", grace=30), priority_class="system-cluster-critical")
+    system = a_system(hooks=[our_hook()], pods=[a_pod("slow-1", grace=120), critical])
+    spot(system)
+    system.kubernetes.stuck.add("shop/slow-1")
+    system.groups.fail("hooks", DENIED)
+    Walker(system).run(I)
+    assert "evict shop/dns-1" in system.kubernetes.done
+
+
 def test_a_group_that_refuses_the_early_request_is_asked_again_when_the_pods_have_left():
     system = a_system(hooks=[our_hook()], pods=[a_pod()])
     spot(system)

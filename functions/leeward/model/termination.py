@@ -176,7 +176,7 @@ class TerminationRecord:
     terminated, removed, closed, retry; `evicting`: its load balancers have deregistered it, or were not waited for;
     `begun`: the first drain of the period, from which a terminationGracePeriod counts; `held`: first heartbeat;
     `moved`: when a pod of it last left or was terminating; `unreached`: when the load balancers' API was first not
-    reached; `refused`: when its group did not take the request that comes before the drain. `names_taken`: attempts
+    reached; `refused`: when AWS did not take the requests that come before the drain. `names_taken`: attempts
     that were skipped, because a closed execution of an earlier record had the name. `answered`: our hooks were
     completed; `seen`: the last observation of EC2 and Auto Scaling, in this period.
     `failure`: why the present attempt failed. `surges`: Deployment (namespace/name) that has a second replica for now

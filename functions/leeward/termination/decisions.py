@@ -143,14 +143,17 @@ def back_to_replacement(
     now: datetime,
 ) -> str | None:
     """Return why a drain under way returns to the step that asks for a replacement, or None while it does not: a cause
-    that has joined calls for a launch that was not tried, or for the group to be asked before the drain.
+    that has joined calls for a launch that was not tried, or for the group to be asked before the drain. None also
+    where AWS has refused that: the pods leave first.
     """
+    if "refused" in record.times:
+        return None
     if record.replacement is None:
         wanted = wants_replacement(record, group, policy, lifecycle, now)
         if wanted.act:
             return wanted.why
     first = terminates_first(record, policy, lifecycle, now, hook_guards=hook_guards)
-    if first and not record.times.keys() & {"terminating", "refused"}:
+    if first and "terminating" not in record.times:
         return "a cause has joined: the group is asked to terminate the instance before it drains"
     return None
 

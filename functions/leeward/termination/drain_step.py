@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from math import ceil
 from typing import Any
 
-from leeward.errors import ClusterGoneError, ClusterUnreachableError, ObjectGoneError, ThrottledError
+from leeward.errors import AccessDeniedError, ClusterGoneError, ClusterUnreachableError, ObjectGoneError, ThrottledError
 from leeward.model.deadlines import is_abrupt
 from leeward.model.node import Node, disruption_taint
 from leeward.model.termination import TerminationRecord
@@ -39,7 +39,7 @@ from leeward.termination.instance_state import InstanceState, find_node_or_unini
 from leeward.termination.node_removal import remove_node, return_to_service
 from leeward.termination.pod_notice import PodNotices
 from leeward.termination.progress import Progress, forced, leaving, longest_grace
-from leeward.termination.prompt_eviction import or_evict, read_or_evict, turn_in_storm
+from leeward.termination.prompt_eviction import or_evict, read_or_evict, turn_alone, turn_in_storm
 from leeward.termination.replica_surge import put_back
 from leeward.termination.run import Next, Run
 from leeward.workflow.steps import Step
@@ -59,7 +59,12 @@ def drain(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     if record is None:
         return replace(run, next=Next.HAND_OVER, why="it has no open record of this attempt")
     run = run.taken_by(record, ports.clock.now())
-    return or_evict(lambda: turn_in_storm(run, record, ports) or _drain(run, record, ports), record, ports)
+    try:
+        return or_evict(lambda: turn_in_storm(run, record, ports) or _drain(run, record, ports), record, ports)
+    except AccessDeniedError:  # asking again does not help; what is left to do needs the permission
+        if waiting := turn_alone(run, record, ports):
+            return waiting
+        raise
 
 
 def _drain(run: Run, record: TerminationRecord, ports: Ports) -> Run:

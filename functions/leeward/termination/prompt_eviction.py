@@ -10,7 +10,6 @@ from datetime import datetime, timedelta
 from typing import TypeVar
 
 from leeward.errors import (
-    AccessDeniedError,
     AwsUnavailableError,
     ClusterUnreachableError,
     LeewardError,
@@ -18,7 +17,7 @@ from leeward.errors import (
     ObjectGoneError,
     ThrottledError,
 )
-from leeward.model.deadlines import ABRUPT, OVERDUE
+from leeward.model.deadlines import ABRUPT, OVERDUE, is_abrupt
 from leeward.model.instance import CapacityType
 from leeward.model.node import disruption_taint
 from leeward.model.termination import Cause, CauseKind, Status, Subject, TerminationRecord
@@ -34,7 +33,6 @@ from leeward.termination.progress import Progress, leaving
 from leeward.termination.run import Next, Run
 from leeward.termination.storm import asks_when_empty, evicts_alone, pause_seconds, seconds_to_release
 
-UNANSWERED = (AccessDeniedError, AwsUnavailableError, ThrottledError)
 WARNED_BEFORE = timedelta(minutes=2, seconds=30)  # EC2's two minutes, and the difference between two clocks
 EMPTY = "every pod has left; EC2 takes many instances at once, and this one is released when it does"
 LONGEST_SECONDS = 10.0  # drains of other clusters need the place of one whose API server hangs
@@ -82,7 +80,14 @@ def turn_in_storm(run: Run, record: TerminationRecord, ports: Ports) -> Run | No
     """Make one turn of evictions and pause, if so many nodes drain that neither AWS nor the function's concurrency
     would serve them all at once. Return None if that is not so, or every pod has left and AWS is to be called then.
     """
-    if not evicts_alone(record, ports.clock.now()):
+    return turn_alone(run, record, ports) if evicts_alone(record, ports.clock.now()) else None
+
+
+def turn_alone(run: Run, record: TerminationRecord, ports: Ports) -> Run | None:
+    """Make one turn of evictions by the record alone, and pause. Return None if every pod has left, or EC2 does not
+    take the instance any more.
+    """
+    if not is_abrupt(record, ports.clock.now()):
         return None
     moments: tuple[datetime, ...] = ()
     try:
@@ -159,12 +164,12 @@ def _evict_unrecorded(run: Run, ports: Ports) -> None:
 
 
 def or_evict(do: Callable[[], T], record: TerminationRecord, ports: Ports) -> T:
-    """Return the result of `do`. If AWS throttles, fails or denies a call of it, evict the pods of an instance that EC2
-    takes, then raise: the state machine repeats the step, which may take longer than EC2 does.
+    """Return the result of `do`. If AWS throttles or fails a call of it, evict the pods of an instance that EC2 takes,
+    then raise: the state machine repeats the step, which may take longer than EC2 does.
     """
     try:
         return do()
-    except UNANSWERED:
+    except (AwsUnavailableError, ThrottledError):
         with suppress(LeewardError):
             evict_promptly(record, ports)
         raise

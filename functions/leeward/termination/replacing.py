@@ -6,11 +6,13 @@ again, the step tries the subnet at which the plan stands, and LaunchInstances a
 launched."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from leeward.errors import LeewardError
+from leeward.errors import AccessDeniedError, LeewardError
 from leeward.model import well_known
+from leeward.model.deadlines import is_abrupt
 from leeward.model.group import Group
 from leeward.model.launch_refusal import EVENT, sentence
 from leeward.model.node import Node
@@ -29,7 +31,7 @@ from leeward.termination import capacity_ledger, decisions, maximum_size
 from leeward.termination.freshness import Need
 from leeward.termination.instance_state import InstanceState, read, survey
 from leeward.termination.placement_inputs import PlacementInputs, load_inputs
-from leeward.termination.prompt_eviction import or_evict, read_or_evict
+from leeward.termination.prompt_eviction import evict_promptly, or_evict, read_or_evict
 from leeward.termination.run import Next, Notice, NoticeKind, Run
 
 MOST_PODS_NAMED = 10
@@ -57,7 +59,15 @@ def ask_for_replacement(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     record = read_or_evict(run, ports)
     if record is None:
         return replace(run, next=Next.DRAIN, why="it has no open record of this attempt")
-    return or_evict(lambda: _replace_ahead(run, record, ports), record, ports)
+    try:
+        return or_evict(lambda: _replace_ahead(run, record, ports), record, ports)
+    except AccessDeniedError as error:
+        if not is_abrupt(record, ports.clock.now()):
+            raise
+        with suppress(LeewardError):
+            evict_promptly(record, ports)
+        ports.claims.note(record.instance, times={"refused": ports.clock.now()})
+        return replace(run, version=record.version, next=Next.DRAIN, why=f"its pods leave first: {error}"[:LONGEST_WHY])
 
 
 def _replace_ahead(run: Run, record: TerminationRecord, ports: Ports) -> Run:

@@ -244,7 +244,8 @@ def note_failure(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
     failure = str(call.get("cause") or "unknown error")[:500]
     ports.claims.failed(record.instance, failure)
     ports.claims.note_attempt(record.instance, record.attempt, times={"retry": again})
-    record_heartbeat(survey(record, ports), ports, AT_EVERY_CHANCE)
+    with suppress(AccessDeniedError):  # another try of this step would not help
+        record_heartbeat(survey(record, ports), ports, AT_EVERY_CHANCE)
     return replace(run, version=record.version, next=Next.FAILED, why=f"{failure}; tried again at {again:%H:%M:%SZ}")
 
 
