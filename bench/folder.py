@@ -1,5 +1,5 @@
-"""Commands on a snapshot folder of 3,000 nodes and 30,000 pods as kubectl prints them: peak memory and CPU seconds of
-each command's process. Target: 1,000 MB, what a laptop or a runner of CI has to spare.
+"""Commands on a snapshot folder of 3,000 nodes and 60,000 pods as kubectl prints them: peak memory and CPU seconds of
+each command's process. Targets: 600 MB, what any laptop or runner of CI has to spare, and 20 s.
 
 The table of a command is not kept: what counts is reading the folder and the work."""
 
@@ -16,8 +16,9 @@ from typing import Any
 from bench import raw_cluster
 from bench.memory import peak_megabytes
 
-NODES, PODS, GROUPS = 3_000, 30_000, 10
-MEGABYTES = 1_000
+NODES, PODS, GROUPS = 3_000, 60_000, 10
+SMALLEST = 30, 60  # nodes and pods with which a test runs the bench
+MEGABYTES, SECONDS = 600, 20
 TYPE = "m5.2xlarge"
 NOW = "2026-05-01T12:00:00Z"
 POLICY = """apiVersion: leeward.dev/v1
@@ -27,27 +28,31 @@ spec:
   selector: {groups: ["*"]}
   disruption: {consolidationPolicy: WhenEmptyOrUnderutilized, consolidateAfter: 0s}
 """
-COMMANDS = ("drift", "blockers", "top", "budget", "plan --method emptiness")
+COMMANDS = ("drift", "blockers", "top", "budget", "plan")
 
 
-def run() -> bool:
-    """Print the figures of each command; return whether all meet the target."""
+def run(nodes: int = NODES, pods: int = PODS) -> bool:
+    """Print the figures of each command; return whether all meet the targets."""
     with tempfile.TemporaryDirectory() as directory:
         folder = Path(directory)
-        write(folder)
+        write(folder, nodes, pods)
         size = sum(file.stat().st_size for file in folder.iterdir()) // 1_000_000
-        print(f"a folder of {NODES:,} nodes and {PODS:,} pods ({size} MB), at most {MEGABYTES} MB a command:")
+        print(
+            f"a folder of {nodes:,} nodes and {pods:,} pods ({size} MB), at most {MEGABYTES} MB and {SECONDS} s each:"
+        )
         met = [_print(command, *measured(folder, command)) for command in COMMANDS]
     return all(met)
 
 
 def _print(command: str, megabytes: int, seconds: float) -> bool:
     print(f"  leeward {command}: {megabytes} MB, {seconds:.1f} s")
-    return megabytes <= MEGABYTES
+    return megabytes <= MEGABYTES and seconds <= SECONDS
 
 
 def measured(folder: Path, command: str) -> tuple[int, float]:
-    """Return (peak megabytes, CPU seconds) of the command in a process of its own."""
+    """Return (peak megabytes, CPU seconds) of the command in a process of its own. Raises CalledProcessError where it
+    does not end well.
+    """
     asked = [*command.split(), "--snapshot", str(folder), "--now", NOW, "-o", "json"]
     answer = subprocess.run(
         [sys.executable, "-m", "bench.folder", *asked], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
@@ -58,8 +63,8 @@ def measured(folder: Path, command: str) -> tuple[int, float]:
 
 def write(folder: Path, nodes: int = NODES, pods: int = PODS) -> None:
     """Write the files of a cluster whose groups launch one type, in three zones."""
-    _write(folder / "nodes.json", "items", raw_cluster.nodes(nodes))
-    _write(folder / "pods.json", "items", raw_cluster.pods(pods, nodes))
+    _write(folder / "nodes.json", "items", map(_printed, raw_cluster.nodes(nodes)))
+    _write(folder / "pods.json", "items", map(_printed, raw_cluster.pods(pods, nodes)))
     for name in ("pdbs", "daemonsets"):
         _write(folder / f"{name}.json", "items", ())
     _write(folder / "auto-scaling-groups.json", "AutoScalingGroups", (_group(n, nodes) for n in range(GROUPS)))
@@ -77,8 +82,17 @@ def _write(path: Path, key: str, elements: Iterable[Any]) -> None:
         rest = iter(elements)
         first = next(rest, None)
         for place, element in enumerate(chain([] if first is None else [first], rest)):
-            file.write(f"{', ' if place else ''}{json.dumps(element)}")
+            file.write(f"{', ' if place else ''}{json.dumps(element, indent=4)}")
         file.write("]}")
+
+
+def _printed(element: dict[str, Any]) -> dict[str, Any]:
+    """Return the object as kubectl prints it: without managed fields, which it hides. A pod's text is 8 KB long."""
+    del element["metadata"]["managedFields"]
+    for container in element["spec"].get("containers", ()):
+        container["livenessProbe"] = container["readinessProbe"]
+        container["env"] += [{"name": f"FEATURE_{one}", "value": f"value-{one}"} for one in range(8)]
+    return element
 
 
 def _group(number: int, nodes: int) -> dict[str, Any]:
@@ -126,9 +140,10 @@ def main(arguments: list[str]) -> None:
     """Run the command, then write its peak megabytes and CPU seconds to standard error."""
     from leeward.cli.main import main as leeward
 
-    leeward(arguments)
+    code = leeward(arguments)
     usage = resource.getrusage(resource.RUSAGE_SELF)
     print(json.dumps([peak_megabytes(), usage.ru_utime + usage.ru_stime]), file=sys.stderr)
+    sys.exit(code)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,16 @@
-"""Memory that a command needs for a folder, in tenths of the cluster that `python -m bench folder` has."""
+"""Memory that a command needs for a folder, in parts of the cluster that `python -m bench folder` has."""
 
-from bench.folder import MEGABYTES, NODES, PODS, measured, write
+from bench.folder import MEGABYTES, NODES, PODS, SMALLEST, measured, run, write
 
-TENTH = 10
-IMPORTS = 80  # megabytes, whatever the folder holds
+PART = 20
+IMPORTS = 50  # megabytes, whatever the folder holds
 
 
-def test_a_tenth_of_the_largest_folder_takes_a_tenth_of_its_memory(tmp_path):
-    write(tmp_path, NODES // TENTH, PODS // TENTH)
-    megabytes, _ = measured(tmp_path, "plan --method emptiness")
-    assert megabytes <= IMPORTS + MEGABYTES // TENTH
+def test_a_part_of_the_largest_folder_takes_a_part_of_its_memory(tmp_path):
+    write(tmp_path, NODES // PART, PODS // PART)
+    megabytes, _ = measured(tmp_path, "plan")
+    assert megabytes <= IMPORTS + MEGABYTES // PART
+
+
+def test_every_command_answers_about_the_smallest_folder():
+    assert run(*SMALLEST)

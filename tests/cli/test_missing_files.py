@@ -95,6 +95,14 @@ def test_volumes_are_asked_for_only_where_a_pod_has_one(ask):
     assert [one.partition(".")[0] for one in ask(*DRAIN, change=claim)] == ["volumeattachments"]
 
 
+def test_an_annotation_that_repeats_a_pod_is_no_volume(ask):
+    def annotated(folder):
+        applied = {"kubectl.kubernetes.io/last-applied-configuration": json.dumps({"spec": {"volumes": [CLAIM]}})}
+        edit(folder, "pods", lambda pods: pods["items"][0]["metadata"].update(annotations=applied))
+
+    assert ask(*PLAN, change=annotated) == []
+
+
 def test_node_groups_are_asked_for_only_where_a_group_is_managed(ask):
     def managed(folder):
         tag = {"Key": "eks:nodegroup-name", "Value": "ng"}

@@ -148,7 +148,9 @@ def test_a_broken_file_is_named_with_path_found_and_expected(leeward, tmp_path, 
 def test_a_file_that_is_no_text_is_refused(leeward, tmp_path):
     folder = a_snapshot(tmp_path)
     (folder / "pods.json").write_bytes(b"\xff\xfe{\x00}")
-    assert leeward.refuses("drain", "node-a", "--snapshot", folder).startswith(f"{folder}/pods.json: found a file that")
+    assert f"{folder}/pods.json: byte 1: found text that is not UTF-8" in leeward.refuses(
+        "drain", "node-a", "--snapshot", folder
+    )
     (folder / "pods.json").unlink()
     (folder / "pods.json").mkdir()
     assert leeward.refuses("drain", "node-a", "--snapshot", folder).startswith(f"{folder}/pods.json: found a file that")

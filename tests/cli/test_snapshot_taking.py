@@ -62,7 +62,7 @@ def test_every_file_is_written_and_counted(snapshot):
     reported, err, folder = snapshot()
     assert (reported["missing"], err) == ([], "")
     assert set(reported["files"]) == {path.name for path in folder.iterdir()} == set(SCHEMA["$defs"]["file"]["enum"])
-    counted = {name: len(read_elements(folder, FILES[name])) for name in FILES}
+    counted = {name: len(list(read_elements(folder, FILES[name]))) for name in FILES}
     counted["prices"] = 3  # types with a price on demand
     assert reported["files"] == {**{f"{name}.json": count for name, count in counted.items()}, "policy.yaml": 2}
     assert (counted["nodes"], counted["pods"], counted["instances"]) == (4, 4, 4)
@@ -125,7 +125,7 @@ def test_what_is_of_other_clusters_stays_out(snapshot):
 def test_versions_are_those_that_groups_launch_and_those_that_members_came_from(snapshot):
     """Version 1 of lt-web is used by no instance; 2 is the members', 3 the default, 4 the latest."""
     _, _, folder = snapshot()
-    versions = read_elements(folder, FILES["launch-template-versions"])
+    versions = list(read_elements(folder, FILES["launch-template-versions"]))
     found = [(one["LaunchTemplateId"], one["VersionNumber"]) for one in versions]
     assert sorted(found) == [("lt-batch", 1), ("lt-eks", 1), ("lt-web", 2), ("lt-web", 3), ("lt-web", 4)]
 
@@ -210,7 +210,7 @@ def test_a_node_group_whose_call_fails_is_absent_and_named(snapshot, world):
     world.aws.fail("nodegroup", AccessDeniedError("eks:DescribeNodegroup on blue/workers: AccessDeniedException"))
     reported, err, folder = snapshot()
     assert reported["missing"] == []
-    assert read_elements(folder, FILES["nodegroups"]) == ()
+    assert list(read_elements(folder, FILES["nodegroups"])) == []
     assert "nodegroups.json is without workers: eks:DescribeNodegroup on blue/workers: AccessDenied" in err
 
 
@@ -317,7 +317,7 @@ def test_an_earlier_snapshot_is_replaced(snapshot, world):
     world.system.kubernetes.raw[Listed.PODS] = []
     reported, _, _ = snapshot()
     assert reported["files"]["pods.json"] == 0
-    assert read_elements(folder, FILES["pods"]) == ()
+    assert list(read_elements(folder, FILES["pods"])) == []
 
 
 def test_an_empty_folder_and_hidden_files_are_no_obstacle(snapshot, tmp_path):

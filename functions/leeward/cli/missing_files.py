@@ -6,8 +6,9 @@ Decides which optional files a command uses. A file is named only where the fold
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from leeward.adapters.folder.files import FILES, POLICY_FILE
 from leeward.adapters.folder.reader import Folder
@@ -16,6 +17,9 @@ from leeward.model.well_known import NODEGROUP_TAG
 
 POLICY, PRICES = "policy", "prices"
 GROUPS = "auto-scaling-groups"
+# keys of pods; in annotations, whose quotes are escaped, they match nothing
+_CLAIM = re.compile(rb'"(?:persistentVolumeClaim|ephemeral)"\s*:\s*\{')
+_NAMESPACES = re.compile(rb'"namespaceSelector"\s*:\s*\{')
 
 
 class Weaker(NamedTuple):
@@ -43,21 +47,15 @@ def _is_managed(folder: Folder) -> bool:
 
 
 def _has_claims(folder: Folder) -> bool:
-    volumes = (one for pod in folder.elements("pods") for one in _spec(pod).get("volumes") or ())
-    return any("persistentVolumeClaim" in one or "ephemeral" in one for one in volumes)
+    return folder.mentions("pods", _CLAIM)
 
 
 def _selects_namespaces(folder: Folder) -> bool:
-    return any("namespaceSelector" in str(_spec(pod).get("affinity") or "") for pod in folder.elements("pods"))
+    return folder.mentions("pods", _NAMESPACES)
 
 
 def _knows_account(folder: Folder) -> bool:
     return folder.has("cluster")  # without it no image can be judged, and pre-flight says so
-
-
-def _spec(pod: Mapping[str, Any]) -> Mapping[str, Any]:
-    spec: Mapping[str, Any] = pod.get("spec") or {}
-    return spec
 
 
 MISSING: Mapping[str, Weaker] = {

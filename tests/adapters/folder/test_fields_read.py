@@ -4,6 +4,7 @@ The elements of a folder that has nearly every field are wrapped in mappings tha
 
 import json
 import shutil
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,7 @@ class Recorded(dict):
 class Reads:
     def __init__(self):
         self.read, self.needed, self.asked = set(), set(), set()
+        self.opened = Counter()  # by folder, command, output and file
 
 
 def recorded(value, path, reads):
@@ -91,9 +93,12 @@ def reads(tmp_path_factory):
     """What all commands read of all folders of the corpus."""
     reads, patched = Reads(), pytest.MonkeyPatch()
     load, check = reader.read_elements, planning.check_of
-    patched.setattr(
-        reader, "read_elements", lambda at, file: tuple(recorded(one, (file.name,), reads) for one in load(at, file))
-    )
+
+    def read_elements(at, file):
+        reads.opened[folder.name, command, output, file.name] += 1
+        return (recorded(one, (file.name,), reads) for one in load(at, file))
+
+    patched.setattr(reader, "read_elements", read_elements)
     patched.setattr(planning, "load_json", lambda path, by: [recorded(json.loads(path.read_text()), ("plan",), reads)])
     patched.setattr(planning, "check_of", check)
     for folder in FOLDERS:
@@ -114,6 +119,11 @@ def test_every_key_that_a_command_reads_has_a_shape(reads):
 
 def test_every_key_that_a_command_takes_for_given_is_required(reads):
     assert sorted(".".join(path) for path in reads.needed if path[-1] != ANY and not is_required(path)) == []
+
+
+def test_no_command_reads_a_file_twice(reads):
+    """The raw objects of large files are not kept, so that a second reading would take as long as the first."""
+    assert [read for read, times in reads.opened.items() if times > 1] == []
 
 
 def resolved(schema):

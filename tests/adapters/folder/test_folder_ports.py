@@ -2,10 +2,12 @@
 
 import inspect
 import json
+import re
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from leeward.adapters.folder import reader
 from leeward.adapters.folder.autoscaling import FolderGroups, FolderInstances
 from leeward.adapters.folder.compute import FolderLaunchSources, FolderNetwork, FolderPriceList, FolderTemplates
 from leeward.adapters.folder.eks import (
@@ -115,6 +117,14 @@ def test_a_broken_file_is_refused_when_it_is_read_and_never_before(ports):
         found.clusters.kubernetes("blue").nodes()
     with pytest.raises(InvalidInputError, match=r"subnets\.json: Subnets: found 5, expected a list"):
         found.network.subnets(["subnet-1a"])
+
+
+def test_a_key_of_a_large_file_is_seen_across_blocks(tmp_path, monkeypatch):
+    (tmp_path / "pods.json").write_text('{"items": [{"namespaceSelector" : {}}]}')
+    for block in range(1, 30):
+        monkeypatch.setattr(reader, "BLOCK", block)
+        assert Folder(tmp_path).mentions("pods", re.compile(rb'"namespaceSelector"\s*:'))
+    assert not Folder(tmp_path).mentions("nodes", re.compile(b"x"))
 
 
 def test_the_files_are_those_that_a_snapshot_writes():

@@ -75,7 +75,7 @@ class FolderInstances(Refusing):
         wanted = frozenset(reservations)
         found = {
             str(raw.get("InstanceId")): str(raw.get("CapacityReservationId") or "")
-            for raw in self._folder.elements("instances")
+            for raw in self._folder.each("instances")
         }
         return {name: reservation for name, reservation in found.items() if reservation in wanted}
 
@@ -88,7 +88,7 @@ class FolderInstances(Refusing):
     def _instances(self) -> Mapping[str, Instance]:
         listing = {member.id: group.name for group in self._groups.of_clusters(()) for member in group.instances}
         found = {}
-        for instance in map(Instance.from_json, self._folder.elements("instances")):
+        for instance in map(Instance.from_json, self._folder.each("instances")):
             group = listing.get(instance.id)
             tagged = replace(instance, tags={**instance.tags, GROUP_TAG: group}) if group else instance
             found[instance.id] = tagged

@@ -2,12 +2,14 @@
 
 Decides how a file is opened and split into elements; the models interpret the objects."""
 
-import json
-from collections.abc import Mapping
+import io
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from leeward.adapters.folder.json_text import JsonText, JsonTextError
 from leeward.adapters.folder.schema import SchemaError, check_of, inside
 from leeward.errors import InvalidInputError
 from leeward.policy.fields import shown
@@ -66,33 +68,61 @@ FILES: Mapping[str, RawFile] = {
 }
 
 
-def read_elements(directory: Path, file: RawFile) -> tuple[Mapping[str, Any], ...]:
-    """Return the file's elements in their order; an empty tuple when it is missing.
+def read_elements(directory: Path, file: RawFile) -> Iterator[Mapping[str, Any]]:
+    """Yield the file's elements in their order, each checked, one at a time; none when the file is missing.
 
     A command that reads one group at a time gives several outputs: the file may hold them as a list or one after the
-    other. Raises InvalidInputError naming file, path, found and expected.
+    other. Raises InvalidInputError naming file, path, found and expected, at the first mistake.
     """
-    path = directory / f"{file.name}.json"
-    check, found = check_of(file.name), list[Mapping[str, Any]]()
-    try:
-        for place, document in _documents(path, file):
-            for inner, element in _descend(place, document, file.keys):
-                check(element, inner)
-                found.append(element)
-    except SchemaError as error:
-        raise InvalidInputError(f"{path}: {error} (the output of: {file.command})") from error
-    return tuple(found)
+    path, check = directory / f"{file.name}.json", check_of(file.name)
+    with _json_text(path, file.command) as text:
+        try:
+            for place, element in _elements(text, file.keys):
+                check(element, place)
+                yield element
+        except SchemaError as error:
+            raise InvalidInputError(f"{path}: {error} (the output of: {file.command})") from error
 
 
-def _documents(path: Path, file: RawFile) -> list[tuple[str, Any]]:
-    """Return every JSON document of the file with its place; lists are split into their items."""
-    documents = load_json(path, file.command)
-    places = [("" if len(documents) == 1 else f"document {n}: ", value) for n, value in enumerate(documents, 1)]
-    flat: list[tuple[str, Any]] = []
-    for place, value in places:
-        several = isinstance(value, list)
-        flat += [(f"{place}[{n}]", item) for n, item in enumerate(value)] if several else [(place, value)]
-    return flat
+def load_json(path: Path, command: str) -> list[Any]:
+    """Return the JSON documents of a file, an empty list when it is missing; keys whose value is null are left out, as
+    Kubernetes takes null for absent. Raises InvalidInputError.
+    """
+    documents: list[Any] = []
+    with _json_text(path, command) as text:
+        while text.peek():
+            documents.append(text.value())
+    return documents
+
+
+def _elements(text: JsonText, keys: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
+    """Yield the elements of all documents, each with its place; a list is as many documents as it has items."""
+    count = 0
+    while first := text.peek():
+        count += 1
+        place = "" if count == 1 else f"document {count}: "
+        if first == "[":
+            for number in text.items():
+                yield from _of_document(f"{place}[{number}]", text, keys)
+        else:
+            yield from _of_document(place, text, keys)
+
+
+def _of_document(place: str, text: JsonText, keys: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
+    """Yield the elements of the next document: of its list one at a time, of lists in that list all of an item."""
+    if not keys or text.peek() != "{":
+        yield from _descend(place, text.value(), keys)
+        return
+    inner, listed = inside(place, keys[0]), False
+    for key in text.members():
+        if key == keys[0] and text.peek() == "[":
+            listed = True
+            for number in text.items():
+                yield from _descend(f"{inner}[{number}]", text.value(), keys[1:])
+        elif (value := text.value()) is not None and key == keys[0]:
+            raise SchemaError(inner, shown(value), "a list")
+    if not listed:
+        raise SchemaError(place, "a mapping", f"a mapping with {keys[0]}")
 
 
 def _descend(path: str, value: Any, keys: tuple[str, ...]) -> list[tuple[str, Any]]:
@@ -107,48 +137,20 @@ def _descend(path: str, value: Any, keys: tuple[str, ...]) -> list[tuple[str, An
     return [found for index, item in enumerate(items) for found in _descend(f"{inner}[{index}]", item, keys[1:])]
 
 
-def load_json(path: Path, command: str) -> list[Any]:
-    """Return the JSON documents of a file, an empty list when it is missing; keys whose value is null are left out, as
-    Kubernetes takes null for absent. Raises InvalidInputError.
+@contextmanager
+def _json_text(path: Path, command: str) -> Iterator[JsonText]:
+    """Open a file as JSON text; a missing file has no document. Raises InvalidInputError, also for what is read of it
+    within the context.
     """
-    try:
-        content = path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        return []
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInputError(f"{path}: found a file that cannot be read ({error}), expected JSON") from error
     expected = f"JSON, the output of: {command}"
-    if not content.strip():
-        raise InvalidInputError(f"{path}: document: found an empty file, expected {expected}")
     try:
-        return _decode_all(content)
-    except json.JSONDecodeError as error:
-        place = f"line {error.lineno} column {error.colno}"
-        near = shown(error.doc[error.pos : error.pos + 20])
-        raise InvalidInputError(f"{path}: {place}: found {near} ({error.msg}), expected {expected}") from error
-    except (ValueError, RecursionError) as error:
-        raise InvalidInputError(f"{path}: document: found JSON out of all proportion, expected {expected}") from error
-
-
-def _decode_all(content: str) -> list[Any]:
-    decoder = json.JSONDecoder(object_pairs_hook=_without_nulls, parse_float=_number)
-    documents: list[Any] = []
-    position = 0
-    while position < len(content):
-        while position < len(content) and content[position].isspace():
-            position += 1
-        if position == len(content):
-            break
-        value, position = decoder.raw_decode(content, position)
-        documents.append(value)
-    return documents
-
-
-def _number(text: str) -> int | float:
-    """Return a whole number as an int: to JSON Schema 4.0 is one, and the models count with it."""
-    value = float(text)
-    return int(value) if value.is_integer() else value
-
-
-def _without_nulls(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    return {key: value for key, value in pairs if value is not None}
+        with path.open("rb") if path.exists() else io.BytesIO() as file:
+            text = JsonText(file)
+            if not text.peek() and path.exists():
+                raise InvalidInputError(f"{path}: document: found an empty file, expected {expected}")
+            yield text
+    except OSError as error:
+        raise InvalidInputError(f"{path}: found a file that cannot be read ({error}), expected JSON") from error
+    except JsonTextError as error:
+        found = error.reason if error.near is None else f"{shown(error.near)} ({error.reason})"
+        raise InvalidInputError(f"{path}: {error.place}: found {found}, expected {expected}") from error

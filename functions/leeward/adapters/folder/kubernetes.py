@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from leeward.adapters.folder.reader import Folder, Refusing
 from leeward.errors import NotInSnapshotError
+from leeward.gc_pause import collector_paused
 from leeward.model.attachment import VolumeAttachment, claims_of
 from leeward.model.deployment import Deployment, deployment_named_by
 from leeward.model.node import Node
@@ -36,6 +37,7 @@ FILE_OF: Mapping[Listed, str] = {
     Listed.CSI_NODES: "csinodes",
     Listed.NAMESPACES: "namespaces",
 }
+LARGE = frozenset({Listed.NODES, Listed.PODS})  # a command reads them once: their raw objects are not kept
 
 
 class FolderClusters:
@@ -110,8 +112,10 @@ class FolderKubernetes(Refusing):
         """
         if what not in FILE_OF:
             raise NotInSnapshotError(f"{self._folder.directory}: found no {what.value}: a snapshot does not hold them")
-        found = self._folder.elements(FILE_OF[what])
-        return [parse(raw) for raw in found if namespace in {None, raw["metadata"].get("namespace", "default")}]
+        name = FILE_OF[what]
+        raws = self._folder.each(name) if what in LARGE else self._folder.elements(name)
+        with collector_paused():
+            return [parse(raw) for raw in raws if namespace in {None, raw["metadata"].get("namespace", "default")}]
 
     def attachments(self) -> Sequence[VolumeAttachment]:
         """Return all VolumeAttachments."""

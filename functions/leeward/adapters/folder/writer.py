@@ -57,7 +57,7 @@ class SnapshotFolder:
         """
         self._replace(f"{name}.json", json.dumps(document, indent=2, ensure_ascii=False) + "\n")
         elements = read_elements(self.path, FILES[name])
-        return len(elements[0].get("on-demand") or {}) if name == "prices" else len(elements)
+        return sum(len(element.get("on-demand") or {}) if name == "prices" else 1 for element in elements)
 
     def put_policies(self, documents: Sequence[Any]) -> int:
         """Write policy.yaml, even over the user's own; return the number of documents."""
