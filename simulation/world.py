@@ -91,7 +91,7 @@ class World(Shown):
         self.asked, self.warned = Journal[Asked](), Journal[tuple[str, float]]()
         self.started_manually: set[str] = set()
         self.forced_upgrades: list[tuple[str, float]] = []  # group, when
-        self.queue = Queue(self.timeline, self.invocations)
+        self.queue = Queue(self.timeline, self.invocations, cuts=streams.stream("cuts"))
         self.state_changes = Queue(
             self.timeline, self.invocations, prefix="s", at_once=STATE_CHANGES_AT_ONCE, beside=self.queue
         )

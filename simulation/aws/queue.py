@@ -5,6 +5,7 @@ share a dead-letter queue."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from random import Random
 
 from simulation.invocations import Ended, Invocations
 from simulation.journal import Journal
@@ -18,6 +19,7 @@ VISIBILITY = 2 * FUNCTION_TIMEOUT
 AT_ONCE = 10  # batches: MaximumConcurrency of the event source, as infra sets it
 STATE_CHANGES_AT_ONCE = 2
 AGAIN = 5.0  # seconds between two polls of a queue that is away
+SIZES = (1, 3, 10, 30, BATCH, BATCH)  # of batches, while few messages wait: how Lambda cuts them is not documented
 READ_AT_ONCE = 5  # batches that Lambda reads when messages become available ("Using Lambda with Amazon SQS")
 
 
@@ -58,9 +60,11 @@ class Queue:
         prefix: str = "m",
         at_once: int = AT_ONCE,
         beside: "Queue | None" = None,
+        cuts: Random | None = None,
     ) -> None:
+        """Take `cuts`: draws how many pollers get how many messages each; without, each batch is filled."""
         self._timeline, self._invocations = timeline, invocations
-        self._prefix, self._at_once = prefix, at_once
+        self._prefix, self._at_once, self._cuts = prefix, at_once, cuts
         self.consumer: Consumer = lambda _: ()
         self.messages: dict[str, Queued] = {}
         self.dead_letters: Journal[DeadLetter] = beside.dead_letters if beside else Journal[DeadLetter]()
@@ -109,11 +113,18 @@ class Queue:
             return
         self._redrive(now)
         ready = [message for message in self.messages.values() if message.visible <= now][: READ_AT_ONCE * BATCH]
-        for first in range(0, len(ready), BATCH):
+        for batch in self._cut(ready):
             if self._busy < self._at_once:
-                self._hand_over(ready[first : first + BATCH], now)
+                self._hand_over(batch, now)
         if self.messages:
             self._look(max(now + WINDOW, min(message.visible for message in self.messages.values())))
+
+    def _cut(self, ready: Sequence[Queued]) -> Sequence[Sequence[Queued]]:
+        """Return the batches. While many messages wait, Lambda's pollers find theirs full."""
+        if self._cuts is None or not ready or len(ready) > 2 * BATCH:
+            return [ready[first : first + BATCH] for first in range(0, len(ready), BATCH)]
+        pollers, most = self._cuts.randint(1, READ_AT_ONCE), self._cuts.choice(SIZES)
+        return [part for place in range(pollers) if (part := ready[place::pollers][:most])]
 
     def _hand_over(self, batch: Sequence[Queued], now: float) -> None:
         for message in batch:
