@@ -23,7 +23,7 @@ def own(stack):
 
 @pytest.fixture(scope="module")
 def blocked(stack, story, own):
-    """Three nodes with everything in their way: a budget that never allows, a label that only the old nodes have, a
+    """Three nodes with everything in their way: a budget that never allows, a label that two of the old nodes have, a
     subnet without addresses, and a quota with one vCPU left.
     """
     stack.control("PUT", "prices", {"on-demand": {"m5.large": PRICE}})
@@ -33,7 +33,7 @@ def blocked(stack, story, own):
     dimensions = [{"Name": name, "Value": value} for name, value in names.items()]
     stack.client("cloudwatch").put_metric_data(Namespace="AWS/Usage", MetricData=[{**metric, "Dimensions": dimensions}])
     story = story(3, "broken", within=own, maximum=3)
-    for one in story.old:
+    for one in story.old[1:]:  # one that all nodes carry may come from a controller, which labels the new ones too
         stack.kubectl("label", "node", story.team.node_name(one), "manual=yes")
     bound = story.workload("bound", 1)
     bound["spec"]["template"]["spec"]["nodeSelector"]["manual"] = "yes"
