@@ -191,7 +191,7 @@ OF_ENDINGS = (
         name="an upgrade whose group others scale before its first launch launches no more",
         story="leaves the size as others have changed it, and its gate waits",
         edits=(
-            edit("leeward.upgrade.rollout._resized", "and not record.in_sizes:", "and False:"),
+            edit("leeward.upgrade.rollout._resized", "if not record.in_sizes and (", "if False and ("),
             edit("leeward.upgrade.rollout._resized", "if gating and not left.in_sizes", "if False"),
         ),
         tests=("tests/simulation/test_upgrade_sizes.py",),

@@ -33,7 +33,7 @@ def blocked(stack, story, own):
     dimensions = [{"Name": name, "Value": value} for name, value in names.items()]
     stack.client("cloudwatch").put_metric_data(Namespace="AWS/Usage", MetricData=[{**metric, "Dimensions": dimensions}])
     story = story(3, "broken", within=own, maximum=3)
-    for one in story.old[1:]:  # one that all nodes carry may come from a controller, which labels the new ones too
+    for one in sorted(story.old)[1:]:  # one that all nodes carry may come from a controller, which labels the new ones too
         stack.kubectl("label", "node", story.team.node_name(one), "manual=yes")
     bound = story.workload("bound", 1)
     bound["spec"]["template"]["spec"]["nodeSelector"]["manual"] = "yes"
