@@ -194,7 +194,7 @@ OF_ENDINGS = (
             edit("leeward.upgrade.rollout._resized", "if not record.in_sizes and (", "if False and ("),
             edit("leeward.upgrade.rollout._resized", "if gating and not left.in_sizes", "if False"),
         ),
-        tests=("tests/simulation/test_upgrade_sizes.py",),
+        tests=("tests/unit/upgrade/test_rollout.py",),
     ),
     Planted(
         name="an upgrade whose group is pointed elsewhere replaces new nodes without end",
