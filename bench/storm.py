@@ -50,8 +50,7 @@ def run() -> bool:
     """Print everything; return whether every target is met."""
     met = handler()
     met = chain(int(os.environ.get("CHAIN", "1000"))) and met
-    limited = int(os.environ.get("LIMITS", str(storm_limits.COUNT)))
-    met = storm_limits.run(limited, breaks=os.environ.get("BREAKS") == "1") and met
+    met = storm_limits.run(os.environ.get("LIMITS", ""), breaks=os.environ.get("BREAKS") == "1") and met
     local = int(os.environ.get("LOCAL", str(storm_local.COUNT)))
     return (storm_local.run(local) if local else True) and met
 

@@ -1,15 +1,17 @@
-"""Storm of spot warnings within the limits of AWS: token buckets of EC2 and Auto Scaling that other callers use too,
+"""Storms of spot warnings within the limits of AWS: token buckets of EC2 and Auto Scaling that other callers use too,
 the deployed concurrency of the functions, and the duration of their calls; on nodes full of pods, half of whose
-workloads have a budget.
+workloads have a budget. Warnings come at once or over some time, and Lambda cuts them into batches in several ways.
 
-`LIMITS=1000 python -m bench storm` warns a thousand of 2,500 nodes; `BREAKS=1` also searches for the smallest storm in
-which a deadline breaks, by doubling and halving.
+`LIMITS=all python -m bench storm` adds the large storms, a number warns that many nodes at once; `BREAKS=1` also
+searches for the smallest storm in which a deadline breaks, by doubling and halving.
 """
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import groupby
 
 from bench.storm_chain import GROUP, check_now_and_then, first_taints
 from bench.upgrade_fleet import BenchFleet, BenchGroup, Figures, workloads_of
@@ -17,11 +19,12 @@ from leeward.policy.document import ClusterPolicies, ClusterSettings, NodePolicy
 from local.cluster.objects import Obj
 from simulation import fleets
 from simulation.aws.compute import SimInstance
+from simulation.aws.queue import BATCH, READ_AT_ONCE, split
 from simulation.fault_rates import Faults
 from simulation.world import WARM_UP, World
 
 MOST = 4000  # warnings: a search ends there
-COUNT = 100  # warnings, where LIMITS names no other number; a few minutes of CPU
+COUNT = 100  # warnings at once, from which a search begins
 NODES_PER_WARNING = 2.5
 PODS_PER_NODE = 10
 CALL_SECONDS = 0.3  # of a call of fn drain or fn terminate: the median on the local stack, docs/benchmarks.md
@@ -34,18 +37,58 @@ HOURS, REST = 0.1, 1800.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limited:
-    """Result of one storm. `tainted`: seconds until the last warned node was, None where one never was; `evicted`:
-    share; `throttled`: attempts by operation, and calls of functions.
+class Storm:
+    """Warnings on so many of two and a half times as many nodes. `pollers`: of Lambda, which share what waits; `most`:
+    messages in a batch; `seconds`: from the first warning to the last; `call`: seconds of a call of fn drain or fn
+    terminate.
     """
 
     count: int
+    pollers: int = READ_AT_ONCE
+    most: int = BATCH
+    seconds: float = 0.0
+    call: float = CALL_SECONDS
+
+    def __str__(self) -> str:
+        """Return what is special about it."""
+        when = f"over {self.seconds:.0f} s" if self.seconds else "at once"
+        cut = f"{self.pollers} pollers" if self.pollers > 1 else "one poller"
+        return f"{self.count:,} warnings {when}, {cut} with batches of {self.most} at most, calls of {self.call} s"
+
+
+SMALL = (
+    Storm(count=50),
+    Storm(count=50, pollers=1),
+    Storm(count=90),
+    Storm(count=100, most=10),
+    Storm(count=100, seconds=10.0),
+    Storm(count=COUNT, pollers=1),
+)
+LARGE = (
+    Storm(count=250, seconds=30.0),
+    Storm(count=500, seconds=60.0),
+    Storm(count=1000),
+    Storm(count=1000, call=0.6),
+    Storm(count=2000),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limited:
+    """Result of one storm. `tainted`: seconds from a node's warning to its taint, of the slowest; None where a node
+    never was; `evicted`: share; `launched`: nodes launched ahead, which a termination that AWS throttles may not
+    offset; `gone`: seconds from the first warning until the last record closed; `throttled`: attempts by operation,
+    and calls of functions.
+    """
+
+    storm: Storm
     nodes: int
     pods: int
     tainted: float | None
     evicted: float
     late: int
     lost: int
+    launched: int
     gone: float
     throttled: Mapping[str, int]
     attempts: Mapping[str, int]
@@ -60,12 +103,12 @@ class Limited:
         return in_time and self.evicted >= EVICTED and self.lost == 0 and not self.violations
 
 
-def storm(count: int) -> Limited:
-    """Warn `count` of two and a half times as many nodes in the same second."""
+def measure(storm: Storm) -> Limited:
+    """Run the storm until no work is left."""
     began = time.process_time()
-    world = _world(count)
-    check_now_and_then(world, max(1, count // 100))
-    watch = _Watch(world, count)
+    world = _world(storm)
+    check_now_and_then(world, max(1, storm.count // 100))
+    watch = _Watch(world, storm)
     world.timeline.after(WARM_UP + 1, watch.begin, "the storm begins")
     outcome = world.run(HOURS, converge=REST)
     limits = world.injector.limits
@@ -73,13 +116,14 @@ def storm(count: int) -> Limited:
     throttled = Counter(limits.throttled) + Counter({f"fn {name}": n for name, n in world.system.throttles.items()})
     closed = [record.times["closed"].timestamp() for record in world.records.values() if "closed" in record.times]
     return Limited(
-        count=count,
+        storm=storm,
         nodes=world.fleet.groups[GROUP].plan.size,
         pods=len(watch.pods),
         tainted=watch.tainted,
         evicted=1 - len(watch.left) / max(1, len(watch.pods)),
         late=len(watch.left),
         lost=len(world.queue.dead_letters) + len(world.queue.redriven),
+        launched=sum(len(record.replacement.launched) for record in world.records.values() if record.replacement),
         gone=max(closed, default=watch.at) - watch.at,
         throttled=dict(throttled.most_common()),
         attempts=dict(limits.attempts.most_common()),
@@ -92,43 +136,49 @@ def storm(count: int) -> Limited:
 class _Watch:
     """Observer of the warned nodes and of the pods that no budget holds."""
 
-    def __init__(self, world: World, count: int) -> None:
-        self._world, self._count = world, count
+    def __init__(self, world: World, storm: Storm) -> None:
+        self._world, self._storm = world, storm
         self._tainted = first_taints(world)
-        self._warned: set[str] = set()
+        self._warned: dict[str, float] = {}  # node -> when
         self.at = 0.0
         self.pods: set[str] = set()  # on warned nodes, without a budget
         self.left: set[str] = set()  # of them those for which no termination was requested in time
 
     def begin(self) -> None:
-        """Warn all of them."""
+        """Warn the nodes, each at its time."""
         self.at = self._world.timeline.now()
         members = [m for m in self._world.fleet.groups[GROUP].members.values() if not m.leaving]
-        warned = _spread(members, self._count)
-        self._warned = {member.node for member in warned}
-        self.pods = {pod["metadata"]["uid"] for pod in self._free()}
-        for member in warned:
+        warned = enumerate(_spread(members, self._storm.count))
+        for delay, part in groupby(warned, lambda entry: self._storm.seconds * entry[0] / self._storm.count):
+            warn = partial(self._warn, [member for _, member in part])
+            self._world.timeline.after(delay, warn, "warned")
+
+    def _warn(self, members: Sequence[SimInstance]) -> None:
+        nodes = [member.node for member in members]
+        self._warned.update(dict.fromkeys(nodes, self._world.timeline.now()))
+        self.pods.update(pod["metadata"]["uid"] for pod in self._free(nodes))
+        for member in members:
             self._world.fleet.notices.spot_warning(member)
-        self._world.timeline.after(NOTICE - BEFORE, self._look, "ten seconds before EC2 takes them")
+        self._world.timeline.after(NOTICE - BEFORE, partial(self._look, nodes), "ten seconds before EC2 takes them")
 
     @property
     def tainted(self) -> float | None:
-        """Seconds until the last warned node was tainted; None where one never was."""
-        moments = [self._tainted.get(node) for node in self._warned]
-        known = [moment for moment in moments if moment is not None]
-        return max(known) - self.at if len(known) == len(moments) else None
+        """Seconds from a warning to the taint, of the slowest node; None where one never was tainted."""
+        if not self._warned.keys() <= self._tainted.keys():
+            return None
+        return max((self._tainted[node] - warned for node, warned in self._warned.items()), default=0.0)
 
-    def _look(self) -> None:
-        self.left = {pod["metadata"]["uid"] for pod in self._free() if not pod["metadata"].get("deletionTimestamp")}
-        self.pods |= self.left
+    def _look(self, nodes: Sequence[str]) -> None:
+        free = list(self._free(nodes))
+        self.pods.update(pod["metadata"]["uid"] for pod in free)
+        self.left.update(pod["metadata"]["uid"] for pod in free if not pod["metadata"].get("deletionTimestamp"))
 
-    def _free(self) -> Iterator[Obj]:
-        """Return the pods on warned nodes that no budget selects."""
+    def _free(self, nodes: Sequence[str]) -> Iterator[Obj]:
+        """Return the pods on the nodes that no budget selects."""
         store = self._world.cluster.store
         held = {budget["spec"]["selector"]["matchLabels"]["app"] for budget in store.each("poddisruptionbudgets")}
-        for pod in store.each("pods"):
-            on_warned = pod["spec"].get("nodeName") in self._warned
-            if on_warned and pod["metadata"].get("labels", {}).get("app") not in held:
+        for pod in (pod for node in nodes for pod in store.pods_on(node)):
+            if pod["metadata"].get("labels", {}).get("app") not in held:
                 yield pod
 
 
@@ -138,8 +188,8 @@ def _spread(members: list[SimInstance], count: int) -> list[SimInstance]:
     return [members[int(number * step)] for number in range(count)]
 
 
-def _world(count: int) -> World:
-    nodes = int(count * NODES_PER_WARNING)
+def _world(storm: Storm) -> World:
+    nodes = int(storm.count * NODES_PER_WARNING)
     figures = replace(Figures.read(), pods_per_node=PODS_PER_NODE)
     policy = NodePolicy(name=GROUP, selector=Selector(groups=(GROUP,)))
     group = BenchGroup(
@@ -157,7 +207,8 @@ def _world(count: int) -> World:
         policies=ClusterPolicies(settings=ClusterSettings(name=fleets.CLUSTER), policies=(policy,)),
     )
     world = World(1, fleet, Faults(token_buckets=True), ())
-    world.system.call_seconds, world.system.message_seconds = CALL_SECONDS, MESSAGE_SECONDS
+    world.system.call_seconds, world.system.message_seconds = storm.call, MESSAGE_SECONDS
+    world.queue.cut = partial(split, pollers=storm.pollers, most=storm.most)
     world.system.balancers.groups.clear()
     world.fleet.subnet_size = figures.addresses
     return world
@@ -167,10 +218,11 @@ def reported(found: Limited) -> None:
     """Print one storm."""
     tainted = "never all of them" if found.tainted is None else f"after {found.tainted:.0f} s"
     print(
-        f"  {found.count:,} warnings on {found.nodes:,} nodes: tainted {tainted} (target {TAINTED_WITHIN:.0f} s);"
+        f"  {found.storm}, of {found.nodes:,} nodes: tainted {tainted} (target {TAINTED_WITHIN:.0f} s);"
         f" {found.late} of {found.pods:,} pods without a budget not evicted {BEFORE:.0f} s before EC2 takes the node:"
-        f" {found.evicted:.2%} (target {EVICTED:.1%}); messages lost {found.lost}; last record closed after"
-        f" {found.gone:.0f} s; invariants broken {len(found.violations)}; {found.cpu:.0f} s of CPU"
+        f" {found.evicted:.2%} (target {EVICTED:.1%}); messages lost {found.lost};"
+        f" launched ahead {found.launched}; last record closed after {found.gone:.0f} s;"
+        f" invariants broken {len(found.violations)}; {found.cpu:.0f} s of CPU"
     )
     shown = ", ".join(f"{name} {number} of {found.attempts.get(name, '?')}" for name, number in found.throttled.items())
     print(f"    throttled attempts: {shown or 'none'}; calls {dict(found.calls)}", flush=True)
@@ -178,15 +230,21 @@ def reported(found: Limited) -> None:
         print(f"    {violation}")
 
 
-def run(count: int, *, breaks: bool) -> bool:
-    """Print the storm of `count`; with `breaks` also the smallest size at which a deadline breaks."""
+def run(limits: str, *, breaks: bool) -> bool:
+    """Print the small storms, `all` storms, or the one of so many warnings at once; with `breaks` also the smallest
+    size at which a deadline breaks. Return whether every deadline held in the named storms.
+    """
     print("within AWS's limits, virtual time: token buckets (Auto Scaling's are assumed), concurrency, neighbours:")
-    found = storm(count)
-    reported(found)
+    storms = (*SMALL, *LARGE) if limits == "all" else (Storm(count=int(limits)),) if limits else SMALL
+    met = True
+    for storm in storms:
+        found = measure(storm)
+        reported(found)
+        met = met and found.met
     if breaks:
-        good, bad = _bracket(found)
+        good, bad = _bracket(measure(Storm(count=COUNT)))
         print(f"  the first deadline breaks between {good:,} and {bad:,} warnings")
-    return found.met
+    return met
 
 
 def _bracket(first: Limited) -> tuple[int, int]:
@@ -195,9 +253,10 @@ def _bracket(first: Limited) -> tuple[int, int]:
     """
     good, bad, found = 0, 0, first
     while True:
-        good, bad = (found.count, bad) if found.met else (good, found.count)
+        count = found.storm.count
+        good, bad = (count, bad) if found.met else (good, count)
         if good >= MOST or bad == 1 or (good and bad and bad <= max(good + 1, good * 1.25)):
             return good, bad or 2 * good
         size = 2 * good if not bad else (good + bad) // 2
-        found = storm(size)
+        found = measure(Storm(count=size))
         reported(found)

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import TypeVar, overload
 
 T = TypeVar("T")
-KEPT = 1000  # entries: many times what can happen between two reads
+KEPT = 10_000  # entries: more than a storm of thousands of warnings adds between two reads
 
 
 class Journal(Sequence[T]):

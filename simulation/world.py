@@ -26,7 +26,7 @@ from simulation.aws.compute import SimInstance
 from simulation.aws.events import DEPLOYMENT, RESERVATION_WARNING, SPOT_WARNING, Event
 from simulation.aws.fleet import SimFleet
 from simulation.aws.listeners import Listeners
-from simulation.aws.queue import STATE_CHANGES_AT_ONCE, Queue
+from simulation.aws.queue import STATE_CHANGES_AT_ONCE, Queue, drawn
 from simulation.aws.table import SimClaims
 from simulation.both import Both
 from simulation.cluster_rules import ClusterRules
@@ -91,7 +91,8 @@ class World(Shown):
         self.asked, self.warned = Journal[Asked](), Journal[tuple[str, float]]()
         self.started_manually: set[str] = set()
         self.forced_upgrades: list[tuple[str, float]] = []  # group, when
-        self.queue = Queue(self.timeline, self.invocations, cuts=streams.stream("cuts"))
+        self.queue = Queue(self.timeline, self.invocations)
+        self.queue.cut = partial(drawn, random=streams.stream("cuts"))
         self.state_changes = Queue(
             self.timeline, self.invocations, prefix="s", at_once=STATE_CHANGES_AT_ONCE, beside=self.queue
         )

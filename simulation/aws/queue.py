@@ -45,6 +45,25 @@ class DeadLetter:
 
 
 Consumer = Callable[[Sequence[Queued]], Sequence[str]]
+Batches = Sequence[Sequence[Queued]]
+
+
+def filled(ready: Sequence[Queued]) -> Batches:
+    """Return batches each of which is filled before the next: the kindest cut."""
+    return [ready[first : first + BATCH] for first in range(0, len(ready), BATCH)]
+
+
+def split(ready: Sequence[Queued], *, pollers: int, most: int = BATCH) -> Batches:
+    """Return a batch for each poller: the messages in turn, at most so many."""
+    return [part for place in range(pollers) if (part := ready[place::pollers][:most])]
+
+
+def drawn(ready: Sequence[Queued], random: Random) -> Batches:
+    """Draw how many pollers get how many messages each. While many messages wait, Lambda's pollers find theirs full."""
+    if not ready or len(ready) > 2 * BATCH:
+        return filled(ready)
+    pollers = random.randint(1, READ_AT_ONCE)
+    return split(ready, pollers=pollers, most=random.choice(SIZES))
 
 
 class Queue:
@@ -60,12 +79,11 @@ class Queue:
         prefix: str = "m",
         at_once: int = AT_ONCE,
         beside: "Queue | None" = None,
-        cuts: Random | None = None,
     ) -> None:
-        """Take `cuts`: draws how many pollers get how many messages each; without, each batch is filled."""
         self._timeline, self._invocations = timeline, invocations
-        self._prefix, self._at_once, self._cuts = prefix, at_once, cuts
+        self._prefix, self._at_once = prefix, at_once
         self.consumer: Consumer = lambda _: ()
+        self.cut: Callable[[Sequence[Queued]], Batches] = filled  # messages that wait into batches
         self.messages: dict[str, Queued] = {}
         self.dead_letters: Journal[DeadLetter] = beside.dead_letters if beside else Journal[DeadLetter]()
         self.redriven: Journal[str] = beside.redriven if beside else Journal[str]()
@@ -113,18 +131,11 @@ class Queue:
             return
         self._redrive(now)
         ready = [message for message in self.messages.values() if message.visible <= now][: READ_AT_ONCE * BATCH]
-        for batch in self._cut(ready):
+        for batch in self.cut(ready):
             if self._busy < self._at_once:
                 self._hand_over(batch, now)
         if self.messages:
             self._look(max(now + WINDOW, min(message.visible for message in self.messages.values())))
-
-    def _cut(self, ready: Sequence[Queued]) -> Sequence[Sequence[Queued]]:
-        """Return the batches. While many messages wait, Lambda's pollers find theirs full."""
-        if self._cuts is None or not ready or len(ready) > 2 * BATCH:
-            return [ready[first : first + BATCH] for first in range(0, len(ready), BATCH)]
-        pollers, most = self._cuts.randint(1, READ_AT_ONCE), self._cuts.choice(SIZES)
-        return [part for place in range(pollers) if (part := ready[place::pollers][:most])]
 
     def _hand_over(self, batch: Sequence[Queued], now: float) -> None:
         for message in batch:

@@ -14,6 +14,7 @@ from tests.simulation.mutations.planted_periods import OF_PERIODS, OF_STEPS
 from tests.simulation.mutations.planted_planning import OF_PLANNING
 from tests.simulation.mutations.planted_reboots import OF_REBOOTS
 from tests.simulation.mutations.planted_requests import OF_REQUESTS
+from tests.simulation.mutations.planted_storms import OF_STORMS
 from tests.simulation.mutations.planted_upgrades import OF_UPGRADE_EDGES
 
 PLANTED: tuple[Planted, ...] = (
@@ -27,6 +28,7 @@ PLANTED: tuple[Planted, ...] = (
     *OF_PERIODS,
     *OF_STEPS,
     *OF_DRAINS,
+    *OF_STORMS,
     *OF_ENDINGS,
     *OF_CALLS,
     *OF_ACCOUNTS,
