@@ -16,6 +16,8 @@ from leeward.policy.document import (
     UpdatePolicy,
 )
 
+MAX_SURGE, SURGING = 6, (2, 5)  # nodes: as many as there are zones at the most; for these values of maxUnavailable
+
 
 def policies_of(random: Random, cluster: str) -> ClusterPolicies:
     """Return how groups are drained and interrupted: `batch` may be forced, `app` never, no policy selects `legacy`."""
@@ -64,4 +66,6 @@ def _update(random: Random) -> UpdatePolicy:
         order=random.choice(("waves", "random", "zone", "age")),
         canary=Canary(nodes=random.choice((0, 0, 0, 1)), bake=timedelta(minutes=5)),
     )
+    if update.strategy == "DEFAULT" and update.max_unavailable in SURGING:
+        update = replace(update, max_surge=MAX_SURGE)
     return replace(update, terminate="first") if update.order == "age" else update

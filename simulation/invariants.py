@@ -35,6 +35,7 @@ from simulation.prescale_rules import Prescales
 from simulation.reboot_rules import RebootRules
 from simulation.rule import Rule, Violation
 from simulation.serving_rules import Serving
+from simulation.surge_rules import MaxSurge
 from simulation.taint_times import TaintTimes
 from simulation.unasked_nodes import Unasked
 from simulation.upgrade_rules import Members, Progress
@@ -84,7 +85,7 @@ class Checker:
         self._foreign_taints, self._images, self._managed = ForeignTaints(), ImageRules(), ManagedRules()
         self._zones, self._prescales, self._serving = ZoneRules(), Prescales(), Serving()
         self._deleted, self._closed = DeletedClusters(self._times.asked), Closed()
-        self._fruitless = Fruitless()
+        self._fruitless, self._surge = Fruitless(), MaxSurge()
         self._always = self._rules()
 
     def after_event(self, view: WorldView) -> list[Violation]:
@@ -167,6 +168,7 @@ class Checker:
             (Rule.PLACEMENT, self._placements),
             (Rule.SERVES, self._serving.check),
             (Rule.PACE, self._pace.check),
+            (Rule.MAX_SURGE, self._surge.check),
             (Rule.OPT_OUT, self._opt_outs.check),
             (Rule.IDLE, self._taints.check),
             (Rule.LIVENESS, self._liveness.ends),

@@ -28,6 +28,7 @@ class Rule(StrEnum):
     FOREIGN_TAINT = "no taint of another deployment removed by us"
     SERVES = "no pod waits beside its replacement because of its zone, where another zone was possible"
     PACE = "nothing that is not urgent holds more nodes with pods than maxUnavailable and budgets for upgrades allow"
+    MAX_SURGE = "no upgrade adds more instances to a group than maxSurge, those that still end counted"
     OPT_OUT = "no pod that opts out of disruption is evicted for a run"
     UNAVAILABLE = "maintenance far ahead begins only where the budgets allow one more"
     DRAINED = "no instance released by us with pods that could still be evicted"

@@ -1,5 +1,7 @@
 """`update.terminate: first`: the group is reported before the drain, and our hook holds the instance meanwhile (V3)."""
 
+import pytest
+
 from leeward.errors import AwsUnavailableError
 from leeward.policy.document import Canary
 from tests.simulation.fleet_stand_in import budget, deployment
@@ -96,3 +98,14 @@ def test_nor_does_an_abort_wait_for_it_where_no_record_says_that_it_is_the_offse
     world.start("abort", at=BEGIN + HOUR, action="abort").run(2)
     assert (world.ended(), world.ended("abort")) == ("PodEvictionFailure", "Aborted")
     assert (world.group.suspended, world.group.desired, len(held(world))) == ((), 6, 1)
+
+
+@pytest.mark.parametrize("terminate", ["last", "first"])
+def test_instances_that_still_end_take_places_of_max_surge(terminate):
+    """The rule MAX_SURGE counts at each launch; here EC2's instances are counted after each event."""
+    fleet = a_fleet(size=12, maximum=12, terminate=terminate, max_surge=3, max_unavailable=2)
+    world, most = Upgraded(fleet).start(launchTemplateVersion="2"), []
+    running = world.world.fleet.instances
+    world.watch(lambda: most.append(sum(one.group == GROUP and not one.gone for one in running.values())))
+    world.run()
+    assert (world.ended(), world.at_rest(12), max(most)) == ("Upgraded", True, 12 + 3)

@@ -259,6 +259,12 @@ OF_UPGRADE_EDGES = (
         tests=("tests/unit/upgrade/surge/test_sizes.py",),
     ),
     Planted(
+        name="an instance that still drains takes no place of maxSurge",  # the rule MAX_SURGE fails the test
+        story="counts what the desired size counts",
+        edits=(edit("leeward.upgrade.surge.launches._still_ending", "{*record.under_way, *record.given_up}", "()"),),
+        tests=("tests/simulation/test_upgrade_terminate_first.py",),
+    ),
+    Planted(
         name="a pause counts as time in which no new node has come",
         story="measures from the beginning of the phase",
         edits=(edit(f"{UPGRADE}.waits.resumed", "if run.next not in HELD.values():", "if True:"),),

@@ -21,7 +21,7 @@ from leeward.upgrade.observation import Observation
 from leeward.upgrade.preflight.model import Preflight, zone_of
 from leeward.upgrade.record import UpgradeRecord
 from leeward.upgrade.surge.ended_launches import ended_in, is_awaited, is_worn_out
-from leeward.upgrade.surge.sizes import Strategy, launch_now, most_ahead, next_increment, unassigned_limit
+from leeward.upgrade.surge.sizes import NO_LIMIT, Strategy, launch_now, most_ahead, next_increment, unassigned_limit
 from leeward.upgrade.waves.drain_selection import waiting, with_decrement
 
 
@@ -42,11 +42,12 @@ def launches(
     alive = record.alive
     assigned = len(record.assigned)
     most = preflight.max_surge
+    ending = _still_ending(preflight, record)
     limit = unassigned_limit(record.strategy, record.surge, _pace(preflight, old), most) if rolling else record.surge
     ahead = launch_now(surge_limit=limit, alive=alive, gone=assigned, old_left=len(old))
-    count: int | None = min(ahead, max(most_ahead(record.surge, preflight.parallel, most) - alive, 0))
+    count: int | None = min(ahead, max(most_ahead(record.surge, preflight.parallel, most) - alive - ending, 0))
     if record.strategy is Strategy.INCREMENTAL and not record.cordoned:
-        count = _increment(preflight, record, len(old))
+        count = _increment(preflight, record, len(old), ending)
     if count is None:
         return None
     now = preflight.snapshot.now
@@ -61,12 +62,12 @@ def launches(
         del lacking[zone]
     bereft = {zone for zone in lacking if lacking[zone] > 0 and zone not in served}
     ended = {zone for zone in bereft if ended_in(record, zone)}
-    count = max(count, min(len(ended), max(most - alive, 0)))
+    count = max(count, min(len(ended), max(most - alive - ending, 0)))
     if (
         gating or not record.cordoned
     ):  # the gate waits for each zone, also for one that was closed while the others launched
         opened = bereft - preflight.snapshot.shifted_zones
-        count = max(count, min(len(opened), limit + len(outdated) - (alive - assigned), most - alive))
+        count = max(count, min(len(opened), limit + len(outdated) - (alive - assigned), most - alive - ending))
     zones = _zones_in_turn(lacking, served, closed_zones(preflight.snapshot.nodes), count)
     return zones or (() if record.orders else _owed(preflight, record))
 
@@ -125,9 +126,24 @@ def _pace(preflight: Preflight, old: Collection[Member]) -> int:
     return min(limits.together, sum(limits.per_zone.get(zone, limits.together) for zone in zones))
 
 
-def _increment(preflight: Preflight, record: UpgradeRecord, old: int) -> int | None:
+def _still_ending(preflight: Preflight, record: UpgradeRecord) -> int:
+    """Count instances that still run although the desired size does not count them any more: their launch is offset
+    when their termination is requested from the group, with `terminate: first` before they drain. Each takes a place of
+    maxSurge until EC2 ends it. Without a limit of the policy, nodes that have drained before the request end too soon
+    to matter.
+    """
+    if preflight.max_surge == NO_LIMIT and preflight.update.terminate != "first":
+        return 0
+    offsetting = set(record.assigned.values())
+    ending = set[str]({*record.under_way, *record.given_up}) - offsetting
+    instances = (preflight.snapshot.instances.get(name) for name in ending)
+    return sum(instance is not None and not instance.ended for instance in instances)
+
+
+def _increment(preflight: Preflight, record: UpgradeRecord, old: int, ending: int) -> int | None:
     """Return one for each zone first, then one by one while a zone is without a new node. Launches elsewhere, and those
-    that a rollback has made old, bring no new node there: they count against maxSurge alone.
+    that a rollback has made old, bring no new node there: they count against maxSurge alone. `ending`: instances that
+    take places of maxSurge for a while.
     """
     zones = {zone_of(preflight.snapshot, one) for one in preflight.old} - preflight.snapshot.shifted_zones
     served = {zone_of(preflight.snapshot, one) for one in preflight.members if one.age is Age.NEW}
@@ -138,7 +154,7 @@ def _increment(preflight: Preflight, record: UpgradeRecord, old: int) -> int | N
     launched = sum(record.ahead[new].zone in zones for new in mine)
     most = max(preflight.max_surge - (len(record.ahead) - launched), 0)
     more = next_increment(launched, len(zones), len(zones - served), most)
-    return None if more is None else min(more, old)
+    return None if more is None else min(more, old, max(most - launched - ending, 0))
 
 
 def places_for(

@@ -9,7 +9,7 @@ from leeward.upgrade.record import Order, SurgeNode
 from leeward.upgrade.surge.launches import launches
 from leeward.upgrade.surge.sizes import Strategy
 from tests.unit.upgrade.builders import a_node, an_upgrade
-from tests.unit.upgrade.waves.test_early_starts import a_record
+from tests.unit.upgrade.waves.test_early_starts import a_record, an_ec2_instance
 
 
 def a_group(*new, cordoned="", **old):
@@ -80,3 +80,28 @@ def test_a_launch_that_a_rollback_has_made_old_serves_no_zone(strategy):
 def test_a_zone_that_others_have_cordoned_gets_its_first_node_after_the_open_ones():
     assert launches(a_group(cordoned="a", a=5, b=2, c=2), before_the_gate(surge=2)) == ("b", "c")
     assert launches(a_group(cordoned="a", a=5, b=5, c=5), before_the_gate(surge=4)) == ("b", "c", "a", "b")
+
+
+@pytest.mark.parametrize(("state", "launched"), [("running", 1), ("shutting-down", 2), (None, 2)])
+def test_an_instance_that_still_runs_takes_a_place_of_max_surge_though_its_launch_is_offset(state, launched):
+    group = a_group(("n1", "a"), a=4)
+    known = {} if state is None else {"i-gone": replace(an_ec2_instance("gone"), state=state)}
+    group = replace(group, max_surge=3, snapshot=replace(group.snapshot, instances=known))
+    record = before_the_gate(cordoned=True, surge=3, ahead=ahead(n1="a"), launched=2, under_way={"i-gone": "tag"})
+    assert len(launches(group, record)) == launched
+    drained = replace(record, ahead={"i-n1": SurgeNode(zone="a", offset_by="i-gone")})
+    assert len(launches(group, drained)) == 2, "counted once while it has a launch to offset"
+
+
+@pytest.mark.parametrize(("terminate", "launched"), [("first", 0), ("last", 1)])
+def test_without_max_surge_only_nodes_that_drain_after_their_request_take_a_place(terminate, launched):
+    """Three launches have their old nodes, of the four that come ahead at the most."""
+    there = {"n1": "a", "n2": "a", "n3": "a"}
+    group = a_group(*there.items(), a=9)
+    update = replace(group.update, terminate=terminate)
+    known = {"i-gone": an_ec2_instance("gone")}
+    group = replace(group, update=update, parallel=1, snapshot=replace(group.snapshot, instances=known))
+    taken = {f"i-{new}": SurgeNode(zone="a", offset_by=f"i-old-a{number}") for number, new in enumerate(there)}
+    under_way = dict.fromkeys([*(node.offset_by for node in taken.values()), "i-gone"], "tag")
+    record = before_the_gate(cordoned=True, surge=1, ahead=taken, launched=4, under_way=under_way)
+    assert len(launches(group, record, rolling=True)) == launched
