@@ -2,7 +2,7 @@
 
 Judged with the rules of the cluster model's own scheduler, some minutes after the launch."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from leeward.model.well_known import ZONE_ID_LABEL, ZONE_KEYS, ZONE_LABEL
@@ -101,17 +101,32 @@ def _waits(pod: Obj, owners: frozenset[str]) -> bool:
 
 
 def _better_zones(pod: Obj, node: Obj, launch: _Launch, view: WorldView) -> list[str]:
-    """Return the zones in which a node like this one would take the pod, none where this one does."""
+    """Return the zones in which a node like this one would take the pod, none where this one does. A zone that takes
+    no pod of those that run on the node now is no better: pods with opposite rules cannot all be served.
+    """
+    refused = _refusals(pod, view)
+    if not refused(node):
+        return []
+    others = launch.zones - {labels_of(node)[ZONE_LABEL]}
+    moved = {zone: _in_zone(node, zone) for zone in sorted(others)}
+    better = {zone: at for zone, at in moved.items() if matches_node(pod, at) and not refused(at)}
+    for served in view.cluster.store.pods_on(node["metadata"]["name"]) if better else ():
+        owner = controller_of(served)
+        if owner is not None and owner["uid"] in launch.owners and not is_finished(served):
+            elsewhere = _refusals(served, view)
+            better = {zone: at for zone, at in better.items() if matches_node(served, at) and not elsewhere(at)}
+    return [*better]
+
+
+def _refusals(pod: Obj, view: WorldView) -> Callable[[Obj], bool]:
+    """Return whether a node's zone refuses the pod, as a function of the node; the pod itself is not counted."""
     store, placed, repelling = view.cluster.store, Placed(), Repelling()
     for other in store.each("pods"):
-        if node_of(other) and not is_finished(other):
+        if node_of(other) and not is_finished(other) and other is not pod:
             placed.add(other)
             repelling.note(other, 1)
     rules = (SpreadRules(pod, store, placed), AffinityRules(pod, store, placed, repelling))
-    if not any(rule.refusal(node) for rule in rules):
-        return []
-    moved = ((zone, _in_zone(node, zone)) for zone in sorted(launch.zones - {labels_of(node)[ZONE_LABEL]}))
-    return [zone for zone, at in moved if matches_node(pod, at) and not any(rule.refusal(at) for rule in rules)]
+    return lambda node: any(rule.refusal(node) for rule in rules)
 
 
 def _in_zone(node: Obj, zone: str) -> Obj:
