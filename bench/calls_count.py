@@ -1,26 +1,35 @@
 """Counts of the product's calls to AWS and to Kubernetes in a simulated world, by operation and by function.
 
 AWS is counted at the ports, as the calls that the adapters in `leeward.adapters.aws` make for each: batches of their
-size, the read before each termination, and answers that an adapter keeps per sandbox for a minute (hooks, load
-balancers). Kubernetes is counted request by request, pages of a list as one.
+size, the read before each termination, and answers that an adapter keeps per sandbox: hooks and load balancers for a
+minute, instance types and images for its life. Kubernetes is counted request by request, pages of a list as one.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sized
 from dataclasses import dataclass, field, replace
-from math import ceil
+from math import ceil, inf
 from typing import Any, cast
 
 from leeward.adapters.aws.groups import HOOKS_LAST, NAMES_PER_CALL
 from leeward.adapters.aws.instances import CHECKS, FILTER_VALUES
+from leeward.adapters.aws.launch_templates import TYPES_PER_CALL
+from leeward.model.group import Group
+from leeward.model.launch import LaunchSettings
 from simulation.world import World
 
 TERMINATION = frozenset({"interruption", "terminate", "drain"})  # functions that work on the termination of one node
 KEPT_SECONDS = HOOKS_LAST.total_seconds()
+PAGES_OF_TYPES = 10  # of DescribeInstanceTypes for all types of a Region
+ALL_TYPES = "*"
+VERSIONS = "ec2:DescribeLaunchTemplateVersions"
+TYPES = "ec2:DescribeInstanceTypes"
+GROUPS = "autoscaling:DescribeAutoScalingGroups"
 DESCRIBES = ("ec2:Describe", "autoscaling:Describe")  # the targets are about these
 OTHERS_DESCRIBES = "elasticloadbalancing:Describe"
 Made = tuple[tuple[str, int], ...]
 Operations = dict[str, Callable[..., Made]]  # by method, from its answer and its arguments
+Remembered = Callable[..., bool]  # (operation, key, seconds): this sandbox has the answer, else it has it from now on
 
 
 @dataclass(slots=True)
@@ -102,26 +111,53 @@ def watch(world: World) -> Counts:
             if number:
                 counts.aws[who(), operation] += number
 
-    def remembered(operation: str, key: str) -> Made:
-        """Return one call, or none if this sandbox has the answer of the last minute."""
+    def remembered(operation: str, key: str, seconds: float = KEPT_SECONDS) -> bool:
         now, place = world.timeline.now(), (world.invocations.environment(), operation, key)
         if now < kept.get(place, 0.0):
-            return ()
-        kept[place] = now + KEPT_SECONDS
-        return ((operation, 1),)
+            return True
+        kept[place] = now + seconds
+        return False
 
     _count_ports(world, aws, remembered)
     _count_requests(world, lambda request: counts.kubernetes.update([(who(), request)]))
     return counts
 
 
-def _count_ports(world: World, count: Callable[[Made], None], remembered: Callable[[str, str], Made]) -> None:
+def _count_ports(world: World, count: Callable[[Made], None], remembered: Remembered) -> None:
     ports = world.system.ports
-    autoscaling: Operations = {
-        "describe": lambda _, names: _batched("autoscaling:DescribeAutoScalingGroups", names, NAMES_PER_CALL),
-        "of_clusters": lambda *_: _one("autoscaling:DescribeAutoScalingGroups"),
+    targets = ("elasticloadbalancing:DescribeTargetGroups", "elasticloadbalancing:DescribeLoadBalancers")
+    ec2: Operations = {
+        "describe": lambda _, ids: _batched("ec2:DescribeInstances", ids, FILTER_VALUES),
+        "in_reservations": lambda _, names: _batched("ec2:DescribeInstances", names, FILTER_VALUES),
+        "block_ends": lambda *_: _one("ec2:DescribeCapacityReservations"),
+        "scheduled_events": lambda *_: _one("ec2:DescribeInstanceStatus"),
+        "reboot": lambda *_: _one("ec2:RebootInstances"),
+        "impaired": lambda _: (("ec2:DescribeInstanceStatus", len(CHECKS)),),
+    }
+    subnets: Operations = dict.fromkeys(("subnets", "subnets_tagged"), lambda *_: _one("ec2:DescribeSubnets"))
+    balancers: Operations = {"targets": lambda *_: tuple((name, 1) for name in targets if not remembered(name, ""))}
+    operations: dict[str, Operations] = {
+        "groups": _groups(remembered),
+        "group_changes": _group_changes(),
+        "instances": ec2,
+        "network": subnets,
+        "launches": _launches(remembered),
+        "templates": _templates(),
+        "price_list": {"spot": lambda _, types, *__: _batched("ec2:DescribeSpotPriceHistory", types, TYPES_PER_CALL)},
+        "load_balancers": balancers,
+        "claims": _table(),
+    }
+    counting = {name: Counting(getattr(ports, name), made, count) for name, made in operations.items()}
+    world.system.ports = replace(ports, **cast(Any, counting))
+
+
+def _groups(remembered: Remembered) -> Operations:
+    hooks = "autoscaling:DescribeLifecycleHooks"
+    return {
+        "describe": lambda _, names: _batched(GROUPS, names, NAMES_PER_CALL),
+        "of_clusters": lambda *_: _one(GROUPS),
         "lifecycle_of": lambda *_: _one("autoscaling:DescribeAutoScalingInstances"),
-        "hooks": lambda _, group: remembered("autoscaling:DescribeLifecycleHooks", group),
+        "hooks": lambda _, group: () if remembered(hooks, group) else _one(hooks),
         "activities": lambda *_: _one("autoscaling:DescribeScalingActivities"),
         "terminate": lambda done, **_: (
             ("autoscaling:DescribeAutoScalingInstances", 1),
@@ -132,23 +168,46 @@ def _count_ports(world: World, count: Callable[[Made], None], remembered: Callab
         "launch": lambda *_, **__: _one("autoscaling:LaunchInstances"),
         "put_hook": lambda *_, **__: _one("autoscaling:PutLifecycleHook"),
     }
-    ec2: Operations = {
-        "describe": lambda _, ids: _batched("ec2:DescribeInstances", ids, FILTER_VALUES),
-        "scheduled_events": lambda *_: _one("ec2:DescribeInstanceStatus"),
-        "reboot": lambda *_: _one("ec2:RebootInstances"),
-        "impaired": lambda _: (("ec2:DescribeInstanceStatus", len(CHECKS)),),
+
+
+def _group_changes() -> Operations:
+    """Return the operations of changes of a group, each of which reads it first."""
+    update = ((GROUPS, 1), ("autoscaling:UpdateAutoScalingGroup", 1))
+    return {
+        **dict.fromkeys(("point_at", "raise_to", "put_back_maximum"), lambda *_, **__: update),
+        "suspend": lambda *_: _one("autoscaling:SuspendProcesses"),
+        "resume": lambda *_: _one("autoscaling:ResumeProcesses"),
     }
-    subnets: Operations = {"subnets": lambda *_: _one("ec2:DescribeSubnets")}
-    targets = ("elasticloadbalancing:DescribeTargetGroups", "elasticloadbalancing:DescribeLoadBalancers")
-    balancers: Operations = {"targets": lambda *_: tuple(call for name in targets for call in remembered(name, ""))}
-    world.system.ports = replace(
-        ports,
-        groups=cast(Any, Counting(ports.groups, autoscaling, count)),
-        instances=cast(Any, Counting(ports.instances, ec2, count)),
-        network=cast(Any, Counting(ports.network, subnets, count)),
-        load_balancers=cast(Any, Counting(ports.load_balancers, balancers, count)),
-        claims=cast(Any, Counting(ports.claims, _table(), count)),
-    )
+
+
+def _launches(remembered: Remembered) -> Operations:
+    """Return the operations of launch settings: a version is read each time, and again where it names its image by an
+    SSM parameter; a type and an image once for each sandbox.
+    """
+    images = "ec2:DescribeImages"
+
+    def settings(answer: LaunchSettings | None, group: Group) -> Made:
+        if group.launch.configuration and group.launch.template is None:
+            return _one("autoscaling:DescribeLaunchConfigurations")
+        return ((VERSIONS, 2 if answer and answer.alias else 1),) if group.launch.template else ()
+
+    def types(_: object, names: Iterable[str]) -> Made:
+        return _batched(TYPES, [name for name in set(names) if not remembered(TYPES, name, inf)], TYPES_PER_CALL)
+
+    return {
+        "settings": settings,
+        "instance_types": types,
+        "all_instance_types": lambda *_: () if remembered(TYPES, ALL_TYPES, inf) else ((TYPES, PAGES_OF_TYPES),),
+        "image": lambda _, name: () if remembered(images, name, inf) else _one(images),
+    }
+
+
+def _templates() -> Operations:
+    return {
+        "version_for": lambda *_, **__: ((VERSIONS, 2),),  # the version and the latest
+        "numbered": lambda *_: _one(VERSIONS),
+        "image_exists": lambda *_: _one("ec2:DescribeImages"),
+    }
 
 
 def _table() -> Operations:
