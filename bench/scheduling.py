@@ -8,6 +8,7 @@ share, and on full nodes, where no pod of an emptied node finds a place. Memory 
 import gc
 import resource
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -26,29 +27,30 @@ CPUS, MEMORIES = ("100m", "250m", "400m", "150m", "300m"), ("256Mi", "512Mi", "1
 PODS_A_NODE, REPLICAS = 20, 20
 SIZES = (1_000, 10_000, 100_000)
 PODS_A_SECOND = 20_000
+TOGETHER = 20_000
 PASSES = {1_000: 5.0, 5_000: 60.0}  # nodes -> seconds
 MOST_MEMORY = 512  # MB
 NEAR_LINEAR = 2.0  # a pod may take that much longer among 100,000 than among 1,000
 
 
-def run() -> bool:
-    """Print both tables; return whether every target is met."""
-    met = [_placing(), *(_pass(nodes, seconds) for nodes, seconds in PASSES.items())]
+def run(sizes: Sequence[int] = SIZES, passes: Mapping[int, float] = PASSES, together: int = TOGETHER) -> bool:
+    """Print both tables; return whether every target is met. `together`: pods of all runs of one size."""
+    met = [_placing(sizes, together), *(_pass(nodes, seconds) for nodes, seconds in passes.items())]
     print(f"peak memory of the process {_peak()} MB (target {MOST_MEMORY} MB)")
     return all(met) and _peak() <= MOST_MEMORY
 
 
-def _placing() -> bool:
+def _placing(sizes: Sequence[int], together: int) -> bool:
     print(f"placing mixed pods on empty nodes, {PODS_A_NODE} a node (target {PODS_A_SECOND:,} pods/s of CPU time):")
-    rates = [_place(size) for size in SIZES]
+    rates = [_place(size, together) for size in sizes]
     growth = rates[0] / rates[-1]
-    print(f"  a pod among {SIZES[-1]:,} costs {growth:.2f} x a pod among {SIZES[0]:,} (target {NEAR_LINEAR} x)")
+    print(f"  a pod among {sizes[-1]:,} costs {growth:.2f} x a pod among {sizes[0]:,} (target {NEAR_LINEAR} x)")
     print("the same, each workload with requests of its own:")
-    different = [_place(size, different=True) for size in SIZES]
+    different = [_place(size, together, different=True) for size in sizes]
     return min(*rates, *different) >= PODS_A_SECOND and growth <= NEAR_LINEAR
 
 
-def _place(size: int, *, different: bool = False) -> float:
+def _place(size: int, together: int, *, different: bool = False) -> float:
     """Return the pods placed a second: the best of several runs, more where they are short, because a process's first
     runs are slow.
 
@@ -56,7 +58,7 @@ def _place(size: int, *, different: bool = False) -> float:
     """
     best = 0.0
     nodes = [_node(number) for number in range(size // PODS_A_NODE)]
-    for _ in range(max(2, 20_000 // size)):
+    for _ in range(max(2, together // size)):
         world = World(nodes, _pods(size, different=different))
         gc.collect()
         began = time.process_time()

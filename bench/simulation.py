@@ -32,41 +32,44 @@ GROWTH = 1.1
 DAY = 86400.0
 
 
-def run() -> bool:
-    """Print both; return whether the targets are met."""
-    fast = speed()
-    return flat() and fast
+def run(nodes: int = NODES, hours: float = HOURS, day: float = DAY) -> bool:
+    """Print both; return whether the targets are met. `day`: seconds of each of the days of the long run."""
+    fast = speed(nodes, hours)
+    return flat(day) and fast
 
 
-def speed() -> bool:
+def speed(nodes: int, hours: float) -> bool:
     """Run one virtual morning of a large fleet, and one in which everything happens at once."""
-    ratio, events = _morning(USUAL)
+    ratio, events = _morning(nodes, hours, USUAL)
     print(f"  target {TARGET:.0f} x at {EVENTS:.0f} events or more")
-    _morning(CROWDED)
+    _morning(nodes, hours, CROWDED)
     return events >= EVENTS and ratio >= TARGET
 
 
-def _morning(per_hour: float) -> tuple[float, float]:
+def _morning(nodes: int, hours: float, per_hour: float) -> tuple[float, float]:
     """Return (virtual time / CPU time, events on the bus an hour)."""
-    world = a_world(NODES, HOURS, per_hour)
+    world = a_world(nodes, hours, per_hour)
     began = time.process_time()
-    outcome = world.run(HOURS, converge=0)
+    outcome = world.run(hours, converge=0)
     seconds = time.process_time() - began
-    ratio, events = HOURS * 3600 / seconds, sum(world.bus.emitted.values()) / HOURS
-    arrivals = sum(outcome.arrivals.values()) / HOURS
-    print(f"{NODES} nodes, {arrivals:.0f} arrivals and {events:.0f} events on the bus a virtual hour, all faults:")
-    print(f"  {outcome.checks} checks of the invariants, {outcome.executions} executions in {HOURS:.0f} virtual hours")
+    ratio, events = hours * 3600 / seconds, sum(world.bus.emitted.values()) / hours
+    arrivals = sum(outcome.arrivals.values()) / hours
+    print(f"{nodes} nodes, {arrivals:.0f} arrivals and {events:.0f} events on the bus a virtual hour, all faults:")
+    print(f"  {outcome.checks} checks of the invariants, {outcome.executions} executions in {hours:.1f} virtual hours")
     print(f"  virtual time / CPU time: {ratio:.0f} x")
     return ratio, events
 
 
-def flat() -> bool:
-    """Run many days of a small fleet; a block is the interpreter's allocation for one object or a part of it."""
-    world = a_world(FEW_NODES, DAYS * 24.0, FEW_PER_HOUR)
+def flat(length: float) -> bool:
+    """Run many days of a small fleet, of `length` seconds each. A block is the interpreter's allocation for one
+    object or a part of it.
+    """
+    hours = DAYS * length / 3600
+    world = a_world(FEW_NODES, hours, FEW_PER_HOUR)
     blocks: dict[int, int] = {}
     for day in range(1, DAYS + 1):
-        world.timeline.after(WARM_UP + day * DAY, _counting(blocks, day), "memory is measured")
-    world.run(DAYS * 24.0, converge=60)
+        world.timeline.after(WARM_UP + day * length, _counting(blocks, day), "memory is measured")
+    world.run(hours, converge=60)
     print(f"{FEW_NODES} nodes, {FEW_PER_HOUR:.0f} arrivals an hour, all faults: blocks of memory after the day")
     print("  " + ", ".join(f"{day}: {count}" for day, count in blocks.items()))
     growth = blocks[DAYS] / blocks[min(SETTLED_AFTER, DAYS)]

@@ -30,27 +30,26 @@ NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 TYPE = "m5.2xlarge"
 
 
-def run() -> bool:
+def run(nodes: int = NODES, pods: int = PODS) -> bool:
     """Print both figures; return whether they meet their targets."""
-    with serving(PODS, NODES) as url:
-        answer = subprocess.run(
-            [sys.executable, "-m", "bench.snapshot", url], check=True, capture_output=True, text=True
-        )
+    with serving(pods, nodes) as url:
+        command = [sys.executable, "-m", "bench.snapshot", url, str(nodes)]
+        answer = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     seconds, parsing, grown, read = json.loads(answer.stdout)
-    if read != [NODES, PODS]:
-        raise AssertionError(f"read {read}, expected {[NODES, PODS]}")
-    print(f"snapshot of {PODS:,} pods on {NODES} nodes (best of {RUNS}): {seconds:.2f} s (target {SECONDS} s),")
+    if read != [nodes, pods]:
+        raise AssertionError(f"read {read}, expected {[nodes, pods]}")
+    print(f"snapshot of {pods:,} pods on {nodes} nodes (best of {RUNS}): {seconds:.2f} s (target {SECONDS} s),")
     print(f"  reading its pages alone {parsing:.2f} s; {grown} MB over the imported handler (target {MEGABYTES} MB)")
     return bool(seconds <= SECONDS and grown <= MEGABYTES)
 
 
-def in_process(url: str) -> list[Any]:
+def in_process(url: str, nodes: int) -> list[Any]:
     """Return [CPU seconds, those of reading the pages alone, megabytes, summary of what was read]."""
     import leeward.upgrade.handler  # noqa: F401 - a planner's handler, for what it takes by itself
     from leeward.snapshot.gather import gather
 
     kubernetes = api_of(url)
-    ports = ports_of(kubernetes, NODES)
+    ports = ports_of(kubernetes, nodes)
     before = peak_megabytes()
     found = gather(ports, "blue", NOW)
     grown = peak_megabytes() - before
@@ -80,6 +79,7 @@ def ports_of(kubernetes: "ClusterApi", nodes: int) -> Any:
     from leeward.model.instance_type import InstanceType
     from leeward.model.launch import LaunchSettings
     from leeward.model.subnet import Subnet
+    from leeward.model.zonal_shift import ZonalShifts
     from leeward.policy.document import ClusterPolicies, ClusterSettings, NodePolicy, Selector
 
     groups, instances = _members(nodes)
@@ -95,9 +95,10 @@ def ports_of(kubernetes: "ClusterApi", nodes: int) -> Any:
             settings=lambda _: LaunchSettings(image="ami-1", instance_type=TYPE),
             instance_types=lambda _: types,
             all_instance_types=lambda: types,
+            image=lambda _: None,
         ),
         nodegroups=SimpleNamespace(get=lambda *_: None),
-        catalog=SimpleNamespace(read=lambda _: {}),
+        catalog=SimpleNamespace(read=lambda _: {}, zonal_shifts=lambda _: ZonalShifts()),
         price_list=SimpleNamespace(on_demand=lambda _: {TYPE: 0.384}, spot=lambda *_: {TYPE: {}}),
         claims=SimpleNamespace(open_instances=tuple),
     )
@@ -130,4 +131,4 @@ def _members(nodes: int) -> tuple[list["Group"], dict[str, "Instance"]]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(in_process(sys.argv[1])))
+    print(json.dumps(in_process(sys.argv[1], int(sys.argv[2]))))
