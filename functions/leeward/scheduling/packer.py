@@ -1,8 +1,10 @@
 """One run of placing pods: the nodes it has opened and the placements, in one of two orders."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 
+from leeward.model.quantity import CPU, MEMORY, total
+from leeward.scheduling.fewest_nodes import Amounts, fewer_nodes
 from leeward.scheduling.free_slots import FreeSlot
 from leeward.scheduling.nodes import NodeTemplate
 from leeward.scheduling.outcome import NO_TIME, NewNode, Packing, Unplaced, no_new_node, unavailable
@@ -18,12 +20,8 @@ _LASTING = (Never, OfNode, FreePorts, NodeResourcesFit)
 class Way(Enum):
     """Order of the pods, and choice among the feasible nodes; everything else is the same for both."""
 
-    GATHERED = "the largest first, to the node that was the most allocated"
+    GATHERED = "the largest share of a node first, to the node that was the most allocated"
     AS_SCHEDULED = "the oldest first, to the node that is the least allocated: kube-scheduler's queue and default score"
-
-    def ordered(self, pods: Sequence[PodSpec]) -> list[PodSpec]:
-        """Return the pods by falling priority, in either way."""
-        return sorted(pods, key=lambda pod: pod.order if self is Way.GATHERED else pod.queued)
 
 
 class Packer:
@@ -43,9 +41,17 @@ class Packer:
         self._went: dict[PodSpec, int] = {}
         self._failed: dict[Kind, int] = {}  # at which stamp of the world
 
+    def ordered(self, pods: Sequence[PodSpec]) -> list[PodSpec]:
+        """Return the pods by falling priority, and as the way says."""
+        if self._way is Way.AS_SCHEDULED:
+            return sorted(pods, key=lambda pod: pod.queued)
+        return largest_first(pods, self._world.offered or total(one.template.node.allocatable for one in self._slots))
+
     def run(self, pods: Sequence[PodSpec], *, whole: bool) -> None:
-        """Place the pods; those that wait for others are tried again while one of these still finds a place."""
-        waiting, lost = self._one_pass(self._way.ordered(pods), whole=whole)
+        """Place the pods in this order; those that wait for others are tried again while one of these still finds a
+        place.
+        """
+        waiting, lost = self._one_pass(pods, whole=whole)
         progress = bool(waiting)
         while progress and not self.timed_out and not (whole and lost):
             before = len(waiting)
@@ -60,6 +66,42 @@ class Packer:
             self._world.open(slot)
         for pod, number in self._went.items():
             self._world.put(pod, self._world.kind(pod), number)
+
+    @property
+    def cost(self) -> tuple[float, int]:
+        """Price of the new nodes in dollars an hour, and their number."""
+        return round(sum(slot.offering.price for slot in self._opened.values()), 9), len(self._opened)
+
+    def tighter(self) -> list[PodSpec] | None:
+        """Return the placed pods in an order that may need fewer new nodes, in the world as the run left it; None where
+        no such order is known. Pods on existing nodes stay first.
+        """
+        if len(self._opened) < 2:
+            return None
+        there: dict[str, dict[int, list[PodSpec]]] = {}
+        for number, slot in self._opened.items():
+            there.setdefault(slot.template.name, {})[number] = []
+        kept, better = list[PodSpec](), False
+        for pod, number in self._went.items():
+            slot = self._opened.get(number)
+            (there[slot.template.name][number] if slot is not None else kept).append(pod)
+        for by_node in there.values():
+            pods = [pod for together in by_node.values() for pod in together]
+            order = fewer_nodes(*self._amounts(by_node), than=len(by_node)) if len(by_node) > 1 else None
+            kept += pods if order is None else [pods[at] for at in order]
+            better = better or order is not None
+        return kept if better else None
+
+    def _amounts(self, by_node: Mapping[int, Sequence[PodSpec]]) -> tuple[list[Amounts], Amounts]:
+        """Return what the pods of new nodes ask for, and what the smallest of these nodes has for them."""
+        asked = {number: [dict(pod.needs.requests) for pod in pods] for number, pods in by_node.items()}
+        names = sorted({name for pods in asked.values() for pod in pods for name in pod})
+        rooms = []
+        for number, pods in asked.items():
+            taken, left = total(pods), self._world.free(self._world.fleet.nodes[number].name)
+            rooms.append([left[name] + taken.get(name, 0) for name in names])
+        amounts = [tuple(pod.get(name, 0) for name in names) for pods in asked.values() for pod in pods]
+        return amounts, tuple(map(min, zip(*rooms, strict=True)))
 
     def might_place(self, pod: PodSpec) -> bool:
         """Return whether a pod that this run left over might find a place in another way, in the world as it was
@@ -195,6 +237,20 @@ class Packer:
         if self._slots and not self._choices():
             sentences.append(f"No more than {len(self._opened)} new nodes are allowed.")
         return " ".join(sentences)
+
+
+def largest_first(pods: Iterable[PodSpec], offered: Mapping[str, int]) -> list[PodSpec]:
+    """Return the pods by falling priority and share of what nodes offer (cpu and memory added up), then by `order`."""
+    of_cpu, of_memory = (1 / max(offered.get(name, 0), 1) for name in (CPU, MEMORY))
+    shapes: dict[tuple[int, int, int], list[PodSpec]] = {}  # far fewer than pods
+    for pod in sorted(pods, key=lambda pod: pod.order):
+        shapes.setdefault(pod.order[:3], []).append(pod)
+
+    def rank(shape: tuple[int, int, int]) -> tuple[int, float, int]:
+        priority, cpu, memory = shape  # amounts are negative, as in `order`
+        return priority, cpu * of_cpu + memory * of_memory, cpu
+
+    return [pod for shape in sorted(shapes, key=rank) for pod in shapes[shape]]
 
 
 def without_time(pods: Iterable[PodSpec]) -> tuple[Unplaced, ...]:

@@ -100,7 +100,7 @@ class PodSpec:
     name: str
     needs: Needs
     identity: Identity
-    order: tuple[int, int, int, str, str]  # the first is placed first: priority, cpu and memory falling, then names
+    order: tuple[int, int, int, str, str]  # whatever the input's is: priority, cpu and memory falling, then names
     node: str = ""
     owner: Owner | None = None
     mirror: bool = False

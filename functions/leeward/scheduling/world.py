@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any
 
 from leeward.errors import ObjectGoneError
-from leeward.model.quantity import CPU, MEMORY, Amounts
+from leeward.model.quantity import CPU, MEMORY, Amounts, total
 from leeward.scheduling.fleet import Fleet, numbers
 from leeward.scheduling.free_slots import FreeSlot, FreeSlots
 from leeward.scheduling.node_sets import Admission
@@ -30,9 +30,10 @@ class World:
 
     The order in which nodes and pods are given makes no difference: nodes are numbered the most allocated first, pods
     have an order of their own. Pods on absent nodes are left out. `daemons` are the pods that DaemonSets run on every
-    node that accepts them (`PodReader.daemon`): new nodes get theirs. `existing`: the nodes that were given, as a mask.
-    `stamp`: the same stamp, the same state. `launchable`: templates whose zones are topology domains with 0 pods for
-    the pods that could run there, also while no node is there. `in_time`: whether a packing may go on.
+    node that accepts them (`PodReader.daemon`): new nodes get theirs. `existing`: the nodes that were given, as a mask;
+    `offered`: what they have in all. `stamp`: the same stamp, the same state. `launchable`: templates whose zones are
+    topology domains with 0 pods for the pods that could run there, also while no node is there. `in_time`: whether a
+    packing may go on.
     """
 
     def __init__(
@@ -54,7 +55,9 @@ class World:
         for name in (CPU, MEMORY):  # by which nodes are compared, whether a pod asks for them or not
             self._kinds.capacity(name)
         ordered = sorted(pods, key=lambda pod: pod.order)
-        for node in _most_allocated_first(_closed_by_pods(nodes, ordered), ordered):
+        given = _most_allocated_first(_closed_by_pods(nodes, ordered), ordered)
+        self.offered = total(node.allocatable for node in given)
+        for node in given:
             self.fleet.show(self._register(node))
         for template in launchable:
             for at in range(len(template.offerings)):
@@ -71,14 +74,12 @@ class World:
         return [self.fleet.nodes[number] for number in numbers(self.fleet.present)]
 
     def pods_on(self, node: str) -> list[PodSpec]:
-        """Return the node's pods in the order in which they would be placed. Raises ObjectGoneError."""
+        """Return the node's pods in their order. Raises ObjectGoneError."""
         return sorted(self._pods[self._number(node)], key=lambda pod: pod.order)
 
     def free(self, node: str) -> Amounts:
         """Return the free amount of cpu, memory and each resource that any pod requests; negative where too much is
-        promised.
-
-        Raises ObjectGoneError.
+        promised. Raises ObjectGoneError.
         """
         number, capacities = self._number(node), self._kinds.capacities
         return {name: capacities[name].free[number] for name in sorted(capacities) if not name.startswith(ATTACHED)}
@@ -114,7 +115,6 @@ class World:
 
     def remove(self, node: str) -> list[PodSpec]:
         """Drain a node; return the pods that need another place. The node stays a topology domain until `forget`.
-
         Raises ObjectGoneError.
         """
         number = self._number(node)
