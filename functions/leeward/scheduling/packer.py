@@ -83,8 +83,7 @@ class Packer:
             there.setdefault(slot.template.name, {})[number] = []
         kept, better = list[PodSpec](), False
         for pod, number in self._went.items():
-            slot = self._opened.get(number)
-            (there[slot.template.name][number] if slot is not None else kept).append(pod)
+            (there[self._opened[number].template.name][number] if number in self._opened else kept).append(pod)
         for by_node in there.values():
             pods = [pod for together in by_node.values() for pod in together]
             order = fewer_nodes(*self._amounts(by_node), than=len(by_node)) if len(by_node) > 1 else None
