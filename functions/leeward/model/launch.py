@@ -81,7 +81,7 @@ class LaunchSettings:
     """Settings of a launch template version or a launch configuration. `volumes`: GiB by device name, only if a size is
     given; `user_data` base64 as EC2 keeps it; `efas`: interfaces of the kinds efa and efa-only; `devices`: the block
     device mappings as canonical JSON, to compare two of them; `alias`: the image as the version names it, where that is
-    an SSM parameter (`resolve:ssm:NAME`).
+    an SSM parameter (`resolve:ssm:NAME`); `vcpus`: of its CpuOptions, None where the type's own count.
     """
 
     template: str = ""
@@ -97,6 +97,7 @@ class LaunchSettings:
     look: LaunchAttributes = field(default_factory=LaunchAttributes)
     devices: str = ""
     alias: str = ""
+    vcpus: int | None = None
 
     @classmethod
     def from_template(cls, raw: Mapping[str, Any]) -> Self:
@@ -111,6 +112,7 @@ class LaunchSettings:
             requirements=data.get("InstanceRequirements"),
             efas=sum(1 for one in interfaces if str(one.get("InterfaceType", "")).startswith("efa")),
             spot=market.get("MarketType") == "spot",
+            vcpus=_vcpus(data.get("CpuOptions") or {}),
             **_both(data),
         )
 
@@ -144,6 +146,12 @@ def among_configurations(name: str, raw: Iterable[Mapping[str, Any]]) -> LaunchS
     """Return the settings of the launch configuration, None if it is not among these elements."""
     found = (one for one in raw if one.get("LaunchConfigurationName") == name)
     return next((LaunchSettings.from_configuration(one) for one in found), None)
+
+
+def _vcpus(options: Mapping[str, Any]) -> int | None:
+    """Return the vCPUs that CpuOptions leave of a type's; None where they set none, as those of AMD SEV-SNP alone."""
+    cores, threads = options.get("CoreCount"), options.get("ThreadsPerCore")
+    return int(cores) * int(threads) if cores and threads else None
 
 
 def _both(raw: Mapping[str, Any]) -> dict[str, Any]:

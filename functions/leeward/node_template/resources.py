@@ -47,9 +47,11 @@ def resources_of(
     type does not give (memory 0) is left out: no pod that requests it then fits.
     """
     kind = kinds[0]
+    vcpus = min(launch.vcpus or kind.vcpus, kind.vcpus)  # CpuOptions may leave fewer than the type has
     most = max_pods(kinds, kubelet, networking, computed_by_eks=computed_by_eks)
+    most = min(most, kubelet.pods_per_core * vcpus) if kubelet.pods_per_core else most
     capacity = {
-        CPU: kind.vcpus * 1000,
+        CPU: vcpus * 1000,
         MEMORY: usable_memory(kind),
         EPHEMERAL_STORAGE: _storage(kind, kubelet, launch, disk_gib),
         PODS: most,
@@ -58,7 +60,7 @@ def resources_of(
     }
     capacity = {name: value for name, value in capacity.items() if value > 0}
     unknown = () if kind.memory_mib or not kind.name else (f"memory of {kind.name} is not known and not shown",)
-    kept, warnings = withheld(kubelet, capacity, vcpus=kind.vcpus, pods=reserved_pods(kind, kubelet, most))
+    kept, warnings = withheld(kubelet, capacity, vcpus=vcpus, pods=reserved_pods(kind, kubelet, most))
     allocatable = {name: max(0, value - kept.get(name, 0)) for name, value in capacity.items()}
     return Resources(capacity=capacity, allocatable=allocatable, warnings=(*unknown, *warnings))
 

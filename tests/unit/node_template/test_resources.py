@@ -172,5 +172,21 @@ def test_local_disks_made_into_one_are_the_storage():
     assert capacity(launch=a_launch("i3.large", config))["ephemeral-storage"] == str(475 * 10**9)
 
 
+@pytest.mark.parametrize(
+    ("options", "cpu"),
+    [({"CoreCount": 2, "ThreadsPerCore": 1}, ("2", "1930m")), ({"AmdSevSnp": "enabled"}, ("4", "3920m"))],
+    ids=["without hyper-threading", "other options"],
+)
+def test_cpu_options_leave_fewer_cores_than_the_type_has(options, cpu):
+    launch = a_launch("m6g.xlarge", CpuOptions=options)
+    assert (capacity(launch=launch)["cpu"], allocatable(launch=launch)["cpu"]) == cpu
+
+
+def test_pods_per_core_count_the_cores_that_cpu_options_leave():
+    config = "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec: {kubelet: {config: {podsPerCore: 10}}}\n"
+    launch = a_launch("m6g.xlarge", config, CpuOptions={"CoreCount": 2, "ThreadsPerCore": 1})
+    assert capacity(launch=launch)["pods"] == "20"
+
+
 def test_an_unknown_type_offers_nothing_so_that_nothing_is_thought_to_fit():
     assert capacity(launch=a_launch("m9.large")) == {}
