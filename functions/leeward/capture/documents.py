@@ -167,11 +167,12 @@ class Capture:
         return {"InstanceStatuses": list(found.values())}
 
     def _image_output(self) -> Raw:
-        """Read the images that the templates and configurations name, of which pre-flight reads the owner."""
+        """Read the images that templates, configurations and overrides name, of which pre-flight reads the owner."""
         versions = self._needed("launch-template-versions")["LaunchTemplateVersions"]
         sources = [one.get("LaunchTemplateData") or {} for one in versions]
         sources += self._needed("launch-configurations")["LaunchConfigurations"]
         named = {str(one.get("ImageId") or "") for one in sources}
+        named |= {override.image for group in self._groups() for override in group.launch.overrides}
         return {"Images": list(self._aws.images(sorted(one for one in named if one.startswith("ami-"))))}
 
     def _subnet_output(self) -> Raw:

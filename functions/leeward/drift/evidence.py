@@ -213,7 +213,7 @@ def _bounded(known: Mapping[str, str]) -> dict[str, str]:
 def _decided_by_version(reason: Reason, launch: LaunchSettings, group: Group) -> bool:
     if reason.field is Field.TAGS:  # the group's own tags change without a version
         return reason.want.partition("=")[0] not in group.tags
-    return reason.field in BY_VERSION and not (reason.field is Field.AMI and launch.alias)
+    return reason.field in BY_VERSION and not (reason.field is Field.AMI and (launch.alias or launch.overridden))
 
 
 def _is_from(member: GroupInstance, launch: LaunchSettings, group: Group) -> bool:

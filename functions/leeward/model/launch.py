@@ -38,12 +38,13 @@ class LaunchTemplateRef:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Override:
     """Override of a mixed instances policy: a type, or requirements that types have to meet (EC2's InstanceRequirements
-    as they stand), perhaps with a launch template of its own.
+    as they stand), perhaps with a launch template of its own, and with an `image` in place of the template's.
     """
 
     instance_type: str = ""
     requirements: Mapping[str, Any] | None = None
     template: LaunchTemplateRef | None = None
+    image: str = ""
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
@@ -53,6 +54,7 @@ class Override:
             instance_type=raw.get("InstanceType") or "",
             requirements=raw.get("InstanceRequirements"),
             template=LaunchTemplateRef.from_json(template) if template else None,
+            image=raw.get("ImageId") or "",
         )
 
 
@@ -81,7 +83,8 @@ class LaunchSettings:
     """Settings of a launch template version or a launch configuration. `volumes`: GiB by device name, only if a size is
     given; `user_data` base64 as EC2 keeps it; `efas`: interfaces of the kinds efa and efa-only; `devices`: the block
     device mappings as canonical JSON, to compare two of them; `alias`: the image as the version names it, where that is
-    an SSM parameter (`resolve:ssm:NAME`); `vcpus`: of its CpuOptions, None where the type's own count.
+    an SSM parameter (`resolve:ssm:NAME`); `overridden`: an override of the group names the image, not the version;
+    `vcpus`: of its CpuOptions, None where the type's own count.
     """
 
     template: str = ""
@@ -97,6 +100,7 @@ class LaunchSettings:
     look: LaunchAttributes = field(default_factory=LaunchAttributes)
     devices: str = ""
     alias: str = ""
+    overridden: bool = False
     vcpus: int | None = None
 
     @classmethod

@@ -1,14 +1,14 @@
 """Choices of a group's launches: instance types in the group's own order, zones, and the capacity type."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from leeward.model.group import Group
 from leeward.model.image import Image
 from leeward.model.instance import CapacityType
 from leeward.model.instance_type import Accelerator, InstanceType
-from leeward.model.launch import LaunchSettings
+from leeward.model.launch import LaunchSettings, Override
 from leeward.model.nodegroup import Nodegroup
 from leeward.node_template.provenance import Provenance
 from leeward.node_template.requirements import CHIP_MAKERS, matching
@@ -21,7 +21,8 @@ class Choices:
     """Choices of a group. `types` by name, the first stands for all where one has to; `zones` in the group's order;
     `capacity` None where the group mixes on-demand and spot. `warnings`: why a list may not be complete. `minima`: a
     type without a name that has the least that requirements ask for, where no known type meets them. `architecture`:
-    how far that of the types can be relied on.
+    how far that of the types can be relied on. `own`: by type, the override that brings it, where that has a launch
+    template or an image of its own.
     """
 
     types: tuple[str, ...]
@@ -30,6 +31,18 @@ class Choices:
     warnings: tuple[str, ...] = ()
     minima: InstanceType | None = None
     architecture: Provenance = Provenance.DECLARED
+    own: Mapping[str, Override] = field(default_factory=dict)
+
+
+@dataclass(slots=True, kw_only=True)
+class _Named:
+    """Types by name, in the group's order, and of some the override with a launch of its own. `unsure`: those that
+    requirements name while the architecture of their image is not known.
+    """
+
+    types: dict[str, Override | None] = field(default_factory=dict)
+    unsure: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
 
 
 def choices(
@@ -40,19 +53,22 @@ def choices(
     known: Mapping[str, InstanceType],
     running: Iterable[str] = (),
     image: Image | None = None,
+    built: Mapping[int, str] | None = None,
 ) -> Choices:
     """Return the choices. Types: of the overrides, else of the launch template or configuration, else of
     DescribeNodegroup, else those that the group runs. Requirements stand for all types in `known` that meet them and
     that run the image: EC2 launches no others. Where the image is not known, its architecture is that of the running
-    types.
+    types. `built`: by its place, the architecture of the image of each override that has one of its own; empty where
+    that is not known.
     """
     running = tuple(running)
     told = architecture_of(nodegroup) or (image.architecture if image else "")
     guessed = "" if told else _shared(known[name] for name in running if name in known)
-    types, warnings = _types(group, settings, told or guessed or None, known)
+    named = _named(group, settings, (told, guessed), known, built or {})
+    types, warnings = tuple(named.types), named.warnings
     origin = Provenance.DECLARED
-    if by_requirements(group, settings) and not told and types:
-        origin = _origin([known[name] for name in types if name in known], guessed)
+    if named.unsure:
+        origin = _origin([known[name] for name in named.unsure if name in known], guessed)
     if origin is Provenance.UNKNOWN:
         warnings.append(f"the architecture of the image of {group.name} is not known: types of several are shown")
     minima = None if types else _minima(group, settings)
@@ -66,6 +82,7 @@ def choices(
         warnings=tuple(warnings),
         minima=minima,
         architecture=origin,
+        own={name: override for name, override in named.types.items() if override is not None},
     )
 
 
@@ -115,26 +132,33 @@ def _least_chips(needs: Mapping[str, Any]) -> tuple[Accelerator, ...]:
     return tuple(Accelerator(maker=maker, name="", count=count) for maker in makers if count)
 
 
-def _types(
-    group: Group, settings: LaunchSettings | None, architecture: str | None, known: Mapping[str, InstanceType]
-) -> tuple[tuple[str, ...], list[str]]:
-    """Return the types of the overrides, else of the launch template, with warnings."""
-    types: list[str] = []
-    warnings: list[str] = []
-    wanted = [(one.instance_type, one.requirements) for one in group.launch.overrides]
-    if settings is not None and not any(name or needs for name, needs in wanted):
-        wanted = [(settings.instance_type, settings.requirements)]
-    for name, needs in wanted:
-        if name:
-            types.append(name)
-        elif needs is not None:
-            found = matching(needs, known.values(), architecture)
-            types += [kind.name for kind in found]
-            if not found:
-                warnings.append(
+def _named(
+    group: Group,
+    settings: LaunchSettings | None,
+    architecture: tuple[str, str],
+    known: Mapping[str, InstanceType],
+    built: Mapping[int, str],
+) -> _Named:
+    """Return the types of the overrides, else of the launch template: a type that several bring is the first one's.
+    `architecture`: of the group's own image, as it is told and as it is guessed.
+    """
+    named = _Named()
+    wanted = group.launch.overrides
+    if settings is not None and not any(one.instance_type or one.requirements for one in wanted):
+        wanted = (Override(instance_type=settings.instance_type, requirements=settings.requirements),)
+    for place, override in enumerate(wanted):
+        types = [override.instance_type] if override.instance_type else []
+        if not types and override.requirements is not None:
+            told, guessed = (built[place], "") if place in built else architecture
+            types = [kind.name for kind in matching(override.requirements, known.values(), told or guessed or None)]
+            named.unsure += [] if told else types
+            if not types:
+                named.warnings.append(
                     f"no known instance type meets the requirements of {group.name}: their minima are shown"
                 )
-    return tuple(dict.fromkeys(types)), warnings
+        for name in types:
+            named.types.setdefault(name, override if override.template or override.image else None)
+    return named
 
 
 def narrowed(found: Choices, *, zone: str | None = None, instance_type: str | None = None) -> Choices:
@@ -144,12 +168,18 @@ def narrowed(found: Choices, *, zone: str | None = None, instance_type: str | No
     return replace(found, zones=zones, types=(*first, *(name for name in found.types if name not in first)))
 
 
-def as_launched(group: Group, instance_type: str) -> Group:
-    """Return the group with the launch template from which it would launch the type: an override may bring its own."""
-    for override in group.launch.overrides:
-        if override.instance_type == instance_type and override.template is not None:
-            return replace(group, launch=replace(group.launch, template=override.template))
-    return group
+def as_launched(group: Group, override: Override | None) -> Group:
+    """Return the group with the launch template from which it launches the types of the override: it may bring one."""
+    if override is None or override.template is None:
+        return group
+    return replace(group, launch=replace(group.launch, template=override.template))
+
+
+def with_image(settings: LaunchSettings | None, override: Override | None) -> LaunchSettings | None:
+    """Return the settings with the override's image, which wins over that of the launch template."""
+    if settings is None or override is None or not override.image:
+        return settings
+    return replace(settings, image=override.image, alias="", overridden=True)
 
 
 def architecture_of(nodegroup: Nodegroup | None) -> str | None:

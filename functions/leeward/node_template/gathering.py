@@ -3,7 +3,7 @@
 Decides in which order they are read; `build.py` decides what follows from them."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from leeward.model.group import Group
@@ -19,6 +19,7 @@ from leeward.node_template.choices import (
     by_requirements,
     choices,
     narrowed,
+    with_image,
 )
 from leeward.node_template.pods import Networking
 from leeward.node_template.user_data import kubelet_settings
@@ -29,15 +30,15 @@ from leeward.ports.eks import KnownNodegroups
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Looked:
-    """AWS data of a group: its node group, its launch template, its image where neither of them tells what it runs on,
-    and the choices that all leave.
+    """AWS data of a group: its node group, its launch template, its images (by id) where neither of them tells what
+    they run on, and the choices that all leave.
     """
 
     group: Group
     nodegroup: Nodegroup | None
     launch: LaunchSettings | None
     choices: Choices
-    image: Image | None = None
+    images: Mapping[str, Image] = field(default_factory=dict)
 
 
 def look_up(
@@ -60,11 +61,28 @@ def look_up(
     launch = launches.settings(group)
     by_needs = by_requirements(group, launch)
     known = launches.all_instance_types() if by_needs else {}
-    image = None
-    if launch is not None and launch.image.startswith("ami-") and _image_decides(launch, nodegroup, by_needs=by_needs):
-        image = launches.image(launch.image)
-    found = choices(group, launch, nodegroup, known=known, running=running, image=image)
-    return Looked(group=group, nodegroup=nodegroup, launch=launch, choices=found, image=image)
+    images: dict[str, Image] = {}
+    if launch is not None and _image_decides(launch, nodegroup, by_needs=by_needs):
+        _read_image(launch, launches, images)
+    built: dict[int, str] = {}
+    for place, override in enumerate(group.launch.overrides):
+        if override.requirements is not None and (override.template or override.image):
+            own = with_image(launches.settings(as_launched(group, override)), override)
+            built[place] = _read_image(own, launches, images)
+    image = images.get(launch.image) if launch is not None else None
+    found = choices(group, launch, nodegroup, known=known, running=running, image=image, built=built)
+    return Looked(group=group, nodegroup=nodegroup, launch=launch, choices=found, images=images)
+
+
+def _read_image(launch: LaunchSettings | None, launches: LaunchSources, images: dict[str, Image]) -> str:
+    """Read the image into `images`; return its architecture, empty where it is not known."""
+    if launch is None or not launch.image.startswith("ami-"):
+        return ""
+    image = images.get(launch.image) or launches.image(launch.image)
+    if image is None:
+        return ""
+    images[launch.image] = image
+    return image.architecture
 
 
 def _image_decides(launch: LaunchSettings, nodegroup: Nodegroup | None, *, by_needs: bool) -> bool:
@@ -84,9 +102,10 @@ def sources_of(
     aws-node. Raises LeewardError.
     """
     found = narrowed(looked.choices, zone=zone, instance_type=instance_type)
-    launched = as_launched(looked.group, found.types[0]) if found.types else looked.group
+    own = found.own.get(found.types[0]) if found.types else None
+    launched = as_launched(looked.group, own)
     launch = looked.launch if launched is looked.group else launches.settings(launched)
-    return _joined(looked, found, launch, launches.instance_types(found.types), variables)
+    return _joined(looked, found, with_image(launch, own), launches.instance_types(found.types), variables)
 
 
 def sources_by_type(looked: Looked, launches: LaunchSources, variables: Mapping[str, Any]) -> dict[str, Sources]:
@@ -97,10 +116,11 @@ def sources_by_type(looked: Looked, launches: LaunchSources, variables: Mapping[
     read: dict[object, LaunchSettings | None] = {looked.group.launch.template: looked.launch}
     found: dict[str, Sources] = {}
     for name in looked.choices.types:
-        launched = as_launched(looked.group, name)
+        own = looked.choices.own.get(name)
+        launched = as_launched(looked.group, own)
         if launched.launch.template not in read:
             read[launched.launch.template] = launches.settings(launched)
-        launch = read[launched.launch.template]
+        launch = with_image(read[launched.launch.template], own)
         found[name] = _joined(looked, narrowed(looked.choices, instance_type=name), launch, types, variables)
     return found
 
@@ -117,7 +137,7 @@ def _joined(
         choices=found,
         launch=launch,
         nodegroup=looked.nodegroup,
-        image=looked.image,
+        image=looked.images.get(launch.image) if launch is not None else None,
         types=types,
         networking=Networking.from_variables(variables),
     )

@@ -10,7 +10,7 @@ from leeward.model import well_known
 from leeward.model.facts import Prices
 from leeward.model.group import Group
 from leeward.model.instance import CapacityType
-from leeward.model.launch import LaunchSettings
+from leeward.model.launch import LaunchSettings, Override
 from leeward.model.node import Taint
 from leeward.model.subnet import Subnet
 from leeward.node_template.build import ExpectedNode
@@ -35,7 +35,7 @@ class Launchable:
     (those in which they differ are variants) and every taint that any has; it has one offering per zone. `prices`:
     dollars an hour of the most expensive type, by zone; a zone with a type of unknown price is absent. `left`: MaxSize
     less desired size, at least 0. `launches`: launch settings by type, None where they cannot be read; `observed`: what
-    nodes of the type show, or showed before the group had none.
+    nodes of the type show, or showed before the group had none. `own`: overrides with a launch of their own, by type.
     """
 
     group: str
@@ -49,6 +49,7 @@ class Launchable:
     left: int = 0
     launches: Mapping[str, LaunchSettings | None] = field(default_factory=dict)
     observed: Mapping[str, Observed] = field(default_factory=dict)
+    own: Mapping[str, Override] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
     def launch_of(self, instance_type: str) -> LaunchSettings | None:
@@ -124,6 +125,7 @@ def launchable(
         prices=expensive,
         left=left,
         launches=launches or {},
+        own=choices.own,
         warnings=tuple(dict.fromkeys(warning for node in nodes.values() for warning in node.warnings)),
     )
 

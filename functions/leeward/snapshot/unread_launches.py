@@ -33,7 +33,7 @@ def unread_launch(group: Group, launchable: Launchable, instance_type: str = "")
     if instance_type:
         first = next(iter(launches), "")
         launches = {name: launches[name] for name in (instance_type if instance_type in launches else first,) if name}
-    found = (_unread(as_launched(group, name), launch) for name, launch in launches.items())
+    found = (_unread(as_launched(group, launchable.own.get(name)), launch) for name, launch in launches.items())
     return next((one for one in found if one is not None), None)
 
 

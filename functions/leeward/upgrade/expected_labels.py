@@ -51,7 +51,8 @@ def expected_labels(target: Target, group: Group, nodes: Iterable[Node], launche
     and where the template cannot be read. A target whose version is yet to be made is like the group's template.
     """
     tagged = tag_facts({key: value for key, value in group.tags.items() if key.startswith(LABEL)}).labels
-    user_data = None if target.overrides else _user_data(group, target.template or group.launch.template, launches)
+    several = target.overrides or target.by_requirements
+    user_data = None if several else _user_data(group, target.template or group.launch.template, launches)
     if user_data is None:
         return ExpectedLabels(unproven=tagged)
     settings = kubelet_settings(user_data)

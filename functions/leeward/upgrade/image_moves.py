@@ -117,10 +117,10 @@ def known_since(nodes: Iterable[Node], image: str) -> Iterator[datetime]:
 
 def _behind_template(snapshot: ClusterSnapshot, group: Group) -> str:
     """Return the image behind the parameter that the group's launch template names; empty where it names none, the
-    parameter cannot be read, or single types have templates of their own.
+    parameter cannot be read, or single types have templates or images of their own.
     """
     launchable = snapshot.launchables.get(group.name)
-    if launchable is None or any(override.template for override in group.launch.overrides):
+    if launchable is None or any(one.template or one.image for one in group.launch.overrides):
         return ""
     launch = launchable.launch_of(next(iter(launchable.types), ""))
     return launch.image if launch is not None and launch.alias and launch.image.startswith("ami-") else ""

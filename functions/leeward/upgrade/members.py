@@ -27,11 +27,18 @@ class Age(StrEnum):
     NEW = "new"
 
 
+def is_template(one: LaunchTemplateRef, other: LaunchTemplateRef) -> bool:
+    """Return whether both are versions of one template. Ids decide where both have one: a name may have been used
+    again.
+    """
+    return one.id == other.id if one.id and other.id else one.name == other.name
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
     """The template from which members should have been launched. `template`: the group's, its version a number;
-    `overrides`: of instance types whose override brings a template of its own; None, or an empty version, where it is
-    unknown.
+    `overrides`: of instance types whose override brings a template of its own; `by_requirements`: of overrides that
+    bring one and choose types by requirements; None, or an empty version, where it is unknown.
 
     `image`, `source` (template, version): of a managed group, as its nodes' labels name them, empty where not known;
     `release` (Kubernetes version, release of EKS' image): to which a rollback asks EKS to return; `node_labels`: of a
@@ -40,15 +47,23 @@ class Target:
 
     template: LaunchTemplateRef | None = None
     overrides: Mapping[str, LaunchTemplateRef] = field(default_factory=dict)
+    by_requirements: tuple[LaunchTemplateRef, ...] = ()
     nodegroup: str | None = None
     image: str = ""
     source: tuple[str, str] | None = None
     release: tuple[str, str] | None = None
     node_labels: Mapping[str, str] = field(default_factory=dict)
 
-    def of(self, instance_type: str) -> LaunchTemplateRef | None:
-        """Return the template from which the group would launch the type."""
-        return self.overrides.get(instance_type, self.template)
+    def of(self, instance_type: str, source: LaunchTemplateRef | None = None) -> LaunchTemplateRef | None:
+        """Return the template from which the group would launch a member of the type now. `source`: the one that it was
+        launched from, which tells whose requirements chose the type.
+        """
+        if instance_type in self.overrides or source is None:
+            return self.overrides.get(instance_type, self.template)
+        same = [one for one in self.by_requirements if is_template(one, source)]
+        if self.template is not None and is_template(self.template, source):
+            same.insert(0, self.template)
+        return next((one for one in same if one.version == source.version), same[0] if same else self.template)
 
     @property
     def labels(self) -> Mapping[str, str]:
@@ -150,21 +165,18 @@ def _absence(member: Member, *, by_eks: bool) -> Absence | None:
 
 
 def _member(instance: GroupInstance, node: Node | None, target: Target) -> Member:
-    wanted = target.of(instance.type)
+    wanted = target.of(instance.type, instance.template)
     known = _by_record(instance, wanted) or _by_labels(node, target)
     age, why = known or (Age.OLD, "nothing shows that it was launched from the target's version")
     return Member(instance=instance, node=node, age=age, why=why)
 
 
 def _by_record(instance: GroupInstance, wanted: LaunchTemplateRef | None) -> tuple[Age, str] | None:
-    """Return the age by the group's record, None where either side is not known. Ids decide where both have one: a name
-    may have been used again.
-    """
+    """Return the age by the group's record, None where either side is not known."""
     have = instance.template
     if have is None or wanted is None or not wanted.version:
         return None
-    same = have.id == wanted.id if have.id and wanted.id else have.name == wanted.name
-    age = Age.NEW if same and have.version == wanted.version else Age.OLD
+    age = Age.NEW if is_template(have, wanted) and have.version == wanted.version else Age.OLD
     return age, f"launched from {have.label}, the target is {wanted.label}"
 
 

@@ -16,7 +16,7 @@ from leeward.ports.clock import Clock
 from leeward.ports.compute import Templates
 from leeward.ports.records import Upgrades
 from leeward.upgrade.lease import written
-from leeward.upgrade.members import Target
+from leeward.upgrade.members import Target, is_template
 from leeward.upgrade.observation import Observation
 from leeward.upgrade.record import UpgradeRecord
 from leeward.upgrade.run import Next, Run
@@ -115,6 +115,9 @@ def _launches(record: UpgradeRecord, group: Group) -> Iterator[tuple[LaunchTempl
     for name in sorted({*own, *target.overrides}):
         if wanted := target.of(name):
             yield wanted, own.get(name, template)
+    chosen = [one.template for one in group.launch.overrides if one.template and not one.instance_type]
+    for wanted in target.by_requirements:
+        yield from ((wanted, now) for now in chosen if is_template(now, wanted))
 
 
 def _numbered(template: LaunchTemplateRef, templates: Templates) -> LaunchTemplateRef | None:
@@ -128,5 +131,4 @@ def _numbered(template: LaunchTemplateRef, templates: Templates) -> LaunchTempla
 
 
 def _is_same(now: LaunchTemplateRef, wanted: LaunchTemplateRef) -> bool:
-    same = now.id == wanted.id if now.id and wanted.id else now.name == wanted.name
-    return same and now.version == wanted.version
+    return is_template(now, wanted) and now.version == wanted.version

@@ -148,12 +148,21 @@ def _target(group: Group, template: LaunchTemplateRef, templates: Templates) -> 
         for one in group.launch.overrides
         if one.template and one.instance_type
     }
-    return Target(template=templates.numbered(template), overrides=overrides, nodegroup=group.nodegroup)
+    by_requirements = tuple(
+        templates.numbered(one.template) for one in group.launch.overrides if one.template and not one.instance_type
+    )
+    return Target(
+        template=templates.numbered(template),
+        overrides=overrides,
+        by_requirements=by_requirements,
+        nodegroup=group.nodegroup,
+    )
 
 
 def _previous(group: Group, target: Target, templates: Templates) -> Target | None:
     """Return what most of the old nodes were launched from; without any the group's template as it stood."""
-    old = [one.template for one in group.instances if one.template is not None and one.template != target.of(one.type)]
+    came = [(one.template, one.type) for one in group.instances if one.template is not None]
+    old = [template for template, kind in came if template != target.of(kind, template)]
     own = [one for one in old if target.template is not None and one.id == target.template.id]
     common = Counter(own).most_common(1)
     before = common[0][0] if common else templates.numbered(template_of(group))

@@ -64,6 +64,13 @@ def test_a_difference_that_members_of_the_present_version_show_is_reported_and_n
     assert (reason.fixable, "n2 comes from lt-web version 2" in reason.proof) == (False, True)
 
 
+def test_an_image_that_an_override_changes_without_a_new_version_rolls_the_group():
+    fleet = launching(image="ami-3", overridden=True)
+    for name in ("n1", "n2"):
+        member(fleet, name)
+    assert set(remedies(fleet).values()) == {Remedy.REPLACE}
+
+
 def test_one_node_of_a_group_proves_it_as_well():
     assert remedies(member(launching(look=NAMED), "n1", instance={"look": RENAMED})) == {"n1": Remedy.NONE}
 

@@ -8,7 +8,7 @@ from leeward.model.launch import LaunchSettings, chosen
 from leeward.model.quantity import PODS
 from leeward.model.well_known import INSTANCE_TYPE_LABEL
 from leeward.node_template.build import Sources, expected_nodes
-from leeward.node_template.choices import as_launched, choices, narrowed
+from leeward.node_template.choices import as_launched, choices, narrowed, with_image
 from leeward.node_template.requirements import matching
 from tests.unit.node_template.builders import TYPES, ZONES, a_group, a_launch, a_mixed_policy, a_nodegroup
 
@@ -127,8 +127,15 @@ class TestTypes:
     def test_an_override_may_bring_its_own_launch_template(self):
         arm = {"InstanceType": "m6g.xlarge", "LaunchTemplateSpecification": {"LaunchTemplateId": "lt-arm"}}
         group = a_group(MixedInstancesPolicy=a_mixed_policy({"InstanceType": "m5.large"}, arm))
-        assert as_launched(group, "m5.large") is group
-        assert as_launched(group, "m6g.xlarge").launch.template.id == "lt-arm"
+        own = choices(group, a_launch(), known=TYPES).own
+        assert as_launched(group, own.get("m5.large")) is group
+        assert as_launched(group, own["m6g.xlarge"]).launch.template.id == "lt-arm"
+
+    def test_an_override_may_bring_its_own_image(self):
+        group = a_group(MixedInstancesPolicy=a_mixed_policy({"InstanceType": "m5.large", "ImageId": "ami-2"}))
+        own = choices(group, a_launch(), known=TYPES).own
+        launch = with_image(a_launch(), own["m5.large"])
+        assert (launch.image, launch.overridden) == ("ami-2", True)
 
     def test_what_is_asked_for_comes_first_and_nothing_is_lost(self):
         policy = a_mixed_policy({"InstanceType": "t3.medium"}, {"InstanceType": "m5.large"})

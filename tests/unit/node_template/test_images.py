@@ -1,11 +1,13 @@
 """Architecture and operating system of a node, where only its image tells them."""
 
+from dataclasses import replace
+
 import pytest
 
 from leeward.model.image import Image
 from leeward.model.instance_type import InstanceType
 from leeward.node_template.choices import choices
-from leeward.node_template.gathering import look_up
+from leeward.node_template.gathering import look_up, sources_by_type
 from leeward.node_template.provenance import Attribute, Provenance
 from leeward.policy.document import TemplatePolicy
 from tests.fakes.network import FakeLaunchSources
@@ -50,6 +52,43 @@ class TestArchitecture:
     def test_types_of_one_architecture_leave_no_doubt(self):
         found = choices(BY_NEEDS, a_launch(kind=""), known={"m6g.large": KINDS["m6g.large"]})
         assert (found.warnings, found.architecture) == ((), Provenance.DECLARED)
+
+
+class TestImagesOfOverrides:
+    """Sets of requirements for different images, each with a launch template of its own, as the guide of EC2 Auto
+    Scaling has them.
+    """
+
+    class Launches(FakeLaunchSources):
+        def settings(self, group):
+            arm = group.launch.template.id == "lt-arm"
+            image, template = ("ami-arm", "lt-arm") if arm else ("ami-x86", "lt-1")
+            return replace(a_launch(kind=""), image=image, template=template)
+
+    def looked(self, **own):
+        two = {"VCpuCount": {"Min": 2, "Max": 2}}
+        policy = a_mixed_policy({"InstanceRequirements": two}, {"InstanceRequirements": two, **own})
+        launches = self.Launches(KINDS.values())
+        launches.images = {
+            name: Image(id=name, architecture=architecture)
+            for name, architecture in (("ami-x86", "amd64"), ("ami-arm", "arm64"))
+        }
+        group = a_group(MixedInstancesPolicy=policy)
+        found = look_up(group, "blue", TemplatePolicy(), nodegroups=Nodegroups(), launches=launches)
+        return found, sources_by_type(found, launches, {})
+
+    @pytest.mark.parametrize(
+        "own", [{"LaunchTemplateSpecification": {"LaunchTemplateId": "lt-arm"}}, {"ImageId": "ami-arm"}]
+    )
+    def test_each_set_of_requirements_takes_types_that_run_its_own_image(self, own):
+        found, sources = self.looked(**own)
+        assert (found.choices.types, found.choices.warnings) == (("m5.large", "m6g.large", "m7g.large"), ())
+        assert found.choices.architecture is Provenance.DECLARED
+        assert {name: one.launch.image for name, one in sources.items()} == {
+            "m5.large": "ami-x86",
+            "m6g.large": "ami-arm",
+            "m7g.large": "ami-arm",
+        }
 
 
 class TestOperatingSystem:

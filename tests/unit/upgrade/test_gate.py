@@ -55,6 +55,22 @@ def test_an_override_with_a_template_of_its_own_is_judged_by_that():
     assert ages(an_instance("n", version=NEW), target=target) == {"i-n": Age.NEW}
 
 
+@pytest.mark.parametrize(
+    ("came", "age"), [(("lt-arm", "4"), Age.NEW), (("lt-arm", "3"), Age.OLD), (("lt-gone", "4"), Age.OLD)]
+)
+def test_a_member_of_an_override_with_requirements_is_judged_by_that_overrides_template(came, age):
+    """Which types its requirements choose is not needed: the member's own template tells."""
+    own = LaunchTemplateRef(id="lt-arm", version="4")
+    member = replace(an_instance("n"), template=LaunchTemplateRef(id=came[0], version=came[1]))
+    assert ages(member, target=Target(template=template("7"), by_requirements=(own,))) == {"i-n": age}
+
+
+def test_two_versions_of_a_template_are_both_new_where_an_override_names_the_other():
+    target = Target(template=template("7"), by_requirements=(template("6"),))
+    found = ages(*(an_instance(f"n{version}", version=version) for version in ("5", "6", "7")), target=target)
+    assert found == {"i-n5": Age.OLD, "i-n6": Age.NEW, "i-n7": Age.NEW}
+
+
 @pytest.mark.parametrize("lifecycle", ["Terminating:Wait", "Terminating", "Detaching", "Warmed:Stopped"])
 def test_terminating_instances_and_those_in_a_warm_pool_are_no_members(lifecycle):
     assert ages(an_instance("o", lifecycle=lifecycle)) == {}

@@ -47,6 +47,16 @@ def of(version, *overrides):
             {"target": Target(template=V2, overrides={"m5.large": OWN})},
             False,
         ),
+        (
+            of("2", Override(requirements={}, template=OWN)),
+            {"target": Target(template=V2, by_requirements=(OWN,))},
+            False,
+        ),
+        (
+            of("2", Override(requirements={}, template=replace(OWN, version="8"))),
+            {"target": Target(template=V2, by_requirements=(OWN,))},
+            True,
+        ),
     ],
 )
 def test_it_is_named_where_it_is_not_the_target(launch, given, moved):

@@ -60,6 +60,7 @@ class Code(StrEnum):
     # the image
     FOREIGN_IMAGE = "ForeignImage"
     IMAGE_NOT_FOUND = "ImageNotFound"
+    IMAGE_OVERRIDDEN = "ImageOverridden"
     # when
     CLUSTER_PAUSED = "ClusterPaused"
     FROZEN = "Frozen"

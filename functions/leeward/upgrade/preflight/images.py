@@ -39,6 +39,7 @@ def _ids(
         yield asked
     elif asked.startswith("/") and not asked.startswith("/aws/service/"):
         yield templates.image_behind(asked)
+    yield from (one.image for one in group.launch.overrides if one.image.startswith("ami-"))
     references = [one.template for one in group.launch.overrides if one.template is not None]
     if not (asked or record.request.kubernetes):
         references += _launched(record, group, nodegroup)

@@ -65,7 +65,9 @@ def _architecture(preflight: Preflight) -> Iterator[Finding]:
     """
     launchable, about = preflight.launchable, f"group {preflight.group.name}"
     types = preflight.snapshot.types  # from DescribeInstanceTypes: the built-in table knows no architecture
-    known = {name: types[name].architectures for name in (launchable.types if launchable else ()) if name in types}
+    own = launchable.own if launchable else {}  # types of which an override brings the image
+    names = [name for name in (launchable.types if launchable else ()) if name in types and name not in own]
+    known = {name: types[name].architectures for name in names}
     known = {name: architectures for name, architectures in known.items() if architectures}
     image = preflight.inputs.architecture or _of_nodes(preflight)
     wrong = sorted(name for name, architectures in known.items() if image and image not in architectures)
@@ -91,6 +93,7 @@ def check_images(preflight: Preflight) -> Iterator[Finding]:
     cannot be told is a finding as well: no image passes unseen.
     """
     own, policy = preflight.inputs.accounts, preflight.policy
+    yield from _overridden(preflight)
     for name in preflight.inputs.absent_images:
         message = "EC2 does not return it: it is deregistered, of another Region, or not shared with this account"
         yield blocker(Code.IMAGE_NOT_FOUND, f"image {name}", message, "take an image that this account can launch")
@@ -103,6 +106,17 @@ def check_images(preflight: Preflight) -> Iterator[Finding]:
             message = f"it belongs to account {image.owner}, which is neither this account, AWS nor a trusted owner"
             fix = f"name the account in update.imageOwners of policy {policy.name} if you trust it, else take another"
             yield blocker(Code.FOREIGN_IMAGE, f"image {image.id}", message, fix)
+
+
+def _overridden(preflight: Preflight) -> Iterator[Finding]:
+    """An image of an override wins over that of every version, so that a version made for another image changes none of
+    its nodes.
+    """
+    images = sorted({one.image for one in preflight.group.launch.overrides if one.image})
+    if images and (preflight.inputs.image or preflight.inputs.version_requested):
+        message = f"its overrides name {', '.join(images)}, which wins over the image of a new launch template version"
+        fix = "change ImageId in the overrides of the group, and drift replaces its nodes; or take ImageId off"
+        yield blocker(Code.IMAGE_OVERRIDDEN, f"group {preflight.group.name}", message, fix)
 
 
 def check_schedule(preflight: Preflight) -> Iterator[Finding]:
