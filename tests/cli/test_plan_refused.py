@@ -51,6 +51,12 @@ def test_a_label_that_only_a_script_sets_names_the_tag_that_lets_the_group_be_us
     assert [command["replacements"][0]["group"] for command in tagged["commands"]] == ["batch"]
 
 
+def test_a_tag_that_the_user_data_contradicts_lets_no_pod_in_and_is_named(ask):
+    given = batch("--node-labels=life=normal", [(LABEL, "spot")])
+    (found,) = ask("-o", "json", labels=SPOT, spec={"nodeSelector": SPOT}, **given).json["refusedTargets"]
+    assert (found["reason"], found["fix"]) == (LABELLED, f"{LABEL} of batch: its user data names another value")
+
+
 def test_a_label_that_nothing_sets_has_no_fix(ask):
     (found,) = ask("-o", "json", labels=SPOT, spec={"nodeSelector": SPOT}, **batch()).json["refusedTargets"]
     assert (found["reason"], found["fix"]) == (LABELLED, None)

@@ -93,6 +93,9 @@ def _fix(pod: PodSpec, target: Target) -> str:
         nodes = launchable.expected.values()
         set_by_script = {(key, node.labels[key]) for node in nodes for key in node.estimated if key in node.labels}
         tags = [f"{LABEL}{key}={value}" for key, value in sorted(set_by_script) if key in pod.needs.nodes.keys]
+        differing = {LABEL + key for node in nodes for key in node.contradicted if key in pod.needs.nodes.keys}
+        if differing:
+            return f"{', '.join(sorted(differing))} of {target.group}: its user data names another value"
         return f"tag {target.group} with {', '.join(tags)}: a script alone sets it, which proves nothing"
     platform = tuple(one for one in pod.needs.platform if one.key != ARCH)
     of_any = replace(pod, needs=replace(pod.needs, platform=platform))

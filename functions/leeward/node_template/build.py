@@ -12,7 +12,7 @@ from leeward.model.instance_type import InstanceType
 from leeward.model.launch import LaunchSettings
 from leeward.model.node import Taint
 from leeward.model.nodegroup import Nodegroup
-from leeward.model.quantity import written
+from leeward.model.quantity import CPU, MEMORY, written
 from leeward.node_template import labels, provenance
 from leeward.node_template.choices import Choices, architecture_of, is_windows, narrowed
 from leeward.node_template.kubelet import Family, KubeletSettings
@@ -20,7 +20,7 @@ from leeward.node_template.observed import Observed
 from leeward.node_template.pods import NO_CNI_SETTINGS, Networking
 from leeward.node_template.provenance import Attribute, Origins, Provenance, weakest
 from leeward.node_template.resources import Resources, resources_of
-from leeward.node_template.tags import TagFacts, resources, tag_facts
+from leeward.node_template.tags import LABEL, TAINT, TagFacts, resources, tag_facts
 from leeward.node_template.user_data import kubelet_settings
 
 TAGS_WIN, API_WINS = "asg-tags", "eks-api"
@@ -50,7 +50,8 @@ class ExpectedNode:
     """Node that does not exist yet. Amounts as `leeward.model.quantity` counts them; without cpu and memory where the
     instance type is not known, so that no pod seems to fit. `warnings`: assumptions and skipped inputs; `provenance`:
     how far each group of attributes can be relied on; `zone_labels`: those that only nodes of a zone are known to
-    carry; `estimated`: keys of labels that a script alone promises.
+    carry; `estimated`: keys of labels that a script alone promises; `contradicted`: those of them of which a tag and
+    the user data name different values.
     """
 
     name: str
@@ -63,6 +64,7 @@ class ExpectedNode:
     provenance: Origins = field(default_factory=dict)
     zone_labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     estimated: frozenset[str] = frozenset()
+    contradicted: frozenset[str] = frozenset()
 
     def to_json(self) -> dict[str, Any]:
         """Return a Node object as `kubectl get node -o json` shows one (docs/schema/template.json); it is Ready."""
@@ -111,7 +113,9 @@ def expected_node(sources: Sources, precedence: str = TAGS_WIN) -> ExpectedNode:
         if Attribute.LABELS not in unclear:
             node_labels = {**seen.labels, **node_labels}
             zone_labels = dict(seen.by_zone)
-    unread = f"the launch template of {sources.group.name} is not known: EKS' defaults are taken"
+    configuration = sources.group.launch.configuration
+    source = f"launch configuration {configuration}" if configuration else "the launch template"
+    unread = f"{source} of {sources.group.name} is not known: EKS' defaults are taken"
     return ExpectedNode(
         name=name,
         group=sources.group.name,
@@ -124,12 +128,14 @@ def expected_node(sources: Sources, precedence: str = TAGS_WIN) -> ExpectedNode:
             *sources.choices.warnings,
             *tags.warnings,
             *kubelet.warnings,
+            *_contradictions(sources, kubelet, tags),
             *_unrecognised(sources, launch, kubelet),
             *found.warnings,
         ),
         provenance=origins,
         zone_labels=zone_labels,
         estimated=_estimated(sources, kubelet, tags, node_labels),
+        contradicted=frozenset(_contradicted(kubelet, tags)),
     )
 
 
@@ -238,10 +244,17 @@ def _computed_by_eks(sources: Sources) -> bool:
 def _tagged(
     found: Resources, sources: Sources, tags: TagFacts, precedence: str
 ) -> tuple[dict[str, int], dict[str, int]]:
-    """Return capacity and allocatable with the tags' resources, which are both, as in Cluster Autoscaler."""
+    """Return capacity and allocatable with the tags' resources, which are both, as in Cluster Autoscaler. No tag gives
+    a node more cpu or memory than EC2 says that its type has.
+    """
     of_nodegroup = resources(sources.nodegroup.tags) if sources.nodegroup else {}
     tagged = _merged(tags.resources, of_nodegroup, precedence)
-    return {**found.capacity, **tagged}, {**found.allocatable, **tagged}
+
+    def joined(amounts: Mapping[str, int]) -> dict[str, int]:
+        most = {name: min(value, amounts.get(name, value)) for name, value in tagged.items() if name in (CPU, MEMORY)}
+        return {**amounts, **tagged, **most}
+
+    return joined(found.capacity), joined(found.allocatable)
 
 
 def _labels(
@@ -268,14 +281,30 @@ def _estimated(
     sources: Sources, kubelet: KubeletSettings, tags: TagFacts, node_labels: Mapping[str, str]
 ) -> frozenset[str]:
     """Return the keys of the node's labels that a script alone promises: no format that is read as such, no tag, not
-    EKS, and not all nodes that were launched alike.
+    EKS, and not all nodes that were launched alike. So is a label of which tag and user data name different values.
     """
-    if kubelet.provenance.get(Attribute.LABELS, Provenance.DECLARED) is Provenance.DECLARED:
-        return frozenset()
     declared = {**tags.labels, **(labels.of_nodegroup(sources.nodegroup) if sources.nodegroup else {})}
     common = sources.observed.common if sources.observed is not None else frozenset()
-    promised = kubelet.labels.keys() - declared.keys()
+    promised = set(_contradicted(kubelet, tags))
+    if kubelet.provenance.get(Attribute.LABELS, Provenance.DECLARED) is not Provenance.DECLARED:
+        promised |= kubelet.labels.keys() - declared.keys()
     return frozenset(key for key, value in node_labels.items() if key in promised and (key, value) not in common)
+
+
+def _contradicted(kubelet: KubeletSettings, tags: TagFacts) -> list[str]:
+    """Return the keys of labels of which a tag names another value than the user data, which kubelet takes."""
+    return sorted(key for key, value in tags.labels.items() if kubelet.labels.get(key, value) != value)
+
+
+def _contradictions(sources: Sources, kubelet: KubeletSettings, tags: TagFacts) -> Iterator[str]:
+    """Yield a warning for each tag of the group that its user data or its instance type contradicts."""
+    for key in _contradicted(kubelet, tags):
+        values = f"{tags.labels[key]!r} and the user data {kubelet.labels[key]!r}"
+        yield f"tag {LABEL}{key}: it names {values}: a pod that needs either is not planned there; make them the same"
+    for taint in tags.taints:
+        others = [one for one in kubelet.taints if one.key == taint.key and one != taint]
+        if others and sources.nodegroup is None:
+            yield f"tag {TAINT}{taint.key}: the user data sets another taint of this key, both count: make them one"
 
 
 def _merged(tags: Mapping[str, Any], api: Mapping[str, Any], precedence: str) -> dict[str, Any]:
@@ -285,14 +314,12 @@ def _merged(tags: Mapping[str, Any], api: Mapping[str, Any], precedence: str) ->
 def _taints(
     nodegroup: Nodegroup | None, kubelet: KubeletSettings, tags: TagFacts, precedence: str
 ) -> tuple[Taint, ...]:
-    """Join the taints. Those of the user data are dropped where DescribeNodegroup or a tag names their key: EKS itself
-    writes the node group's there.
+    """Join the taints. Those of the user data are dropped where DescribeNodegroup names their key: EKS itself writes
+    the node group's there. A tag changes no taint that the user data sets: both count where they differ.
     """
     api = nodegroup.taints if nodegroup else ()
-    if precedence != API_WINS:
-        api = _without(api, tags.taints)
-    taints = (*tags.taints, *api)
-    return tuple(dict.fromkeys((*taints, *_without(kubelet.taints, taints))))
+    shown = api if precedence == API_WINS else _without(api, tags.taints)
+    return tuple(dict.fromkeys((*tags.taints, *shown, *_without(kubelet.taints, api))))
 
 
 def _without(taints: Sequence[Taint], winners: Sequence[Taint]) -> tuple[Taint, ...]:

@@ -26,7 +26,7 @@ NODEGROUP = {
         {"key": "dedicated", "value": "api", "effect": "NO_SCHEDULE"},
         {"key": "other", "effect": "NO_EXECUTE"},
     ],
-    "tags": {PREFIX + "resources/cpu": "3", PREFIX + "resources/example.com/a": "1"},
+    "tags": {PREFIX + "resources/cpu": "1", PREFIX + "resources/example.com/a": "1"},
 }
 GROUP = {"label_team": "tag", "taint_dedicated": "tag:NoExecute", "resources_cpu": "2", "label_also": "tag"}
 
@@ -119,13 +119,13 @@ class TestTags:
 
     def test_labels_taints_and_resources(self):
         group = tagged(
-            managed=False, label_team="web", taint_dedicated="gpu:NoExecute", resources_cpu="3500m", label_="nameless"
+            managed=False, label_team="web", taint_dedicated="gpu:NoExecute", resources_cpu="1500m", label_="nameless"
         )
         node = an_expected_node(group=group)
         assert node.labels["team"] == "web"
         assert "" not in node.labels
         assert [(taint.key, taint.value, taint.effect) for taint in node.taints] == [("dedicated", "gpu", "NoExecute")]
-        assert (node.capacity["cpu"], node.allocatable["cpu"]) == (3500, 3500)
+        assert (node.capacity["cpu"], node.allocatable["cpu"]) == (1500, 1500)
 
     def test_autoscaling_options_and_other_tags_say_nothing_about_nodes(self):
         tags = {PREFIX + "autoscaling-options/scaledownunneededtime": "1m", "k8s.io/cluster-autoscaler/enabled": "true"}
@@ -162,8 +162,13 @@ class TestTags:
         assert [warning for warning in node.warnings if "resources/memory" in warning]
 
     def test_a_quantity_beyond_every_node_is_capped_as_kubernetes_caps_it(self):
-        node = an_expected_node(group=tagged(resources_memory="1e99"))
-        assert node.capacity["memory"] == 2**63 - 1
+        tags = {PREFIX + "resources/ephemeral-storage": "1e99"}
+        assert an_expected_node(group=a_group(tags=tags)).capacity["ephemeral-storage"] == 2**63 - 1
+
+    def test_no_tag_gives_more_cpu_or_memory_than_the_type_has(self):
+        node = an_expected_node(group=tagged(resources_cpu="8", resources_memory="64Gi"))
+        untagged = an_expected_node()
+        assert (node.capacity, node.allocatable) == (untagged.capacity, untagged.allocatable)
 
     def test_resources_of_any_name_with_quantities_as_kubernetes_writes_them(self):
         tags = {PREFIX + "resources/ephemeral-storage": "1.5Ti", PREFIX + "resources/smarter-devices/fuse": "20"}
@@ -196,6 +201,33 @@ class TestTaintsOfTheNodeGroup:
             a_nodegroup(taints=[good, bad])
 
 
+class TestTagsAgainstUserData:
+    """Kubelet takes what the user data says, whatever the group's tags promise."""
+
+    CONFIG = (
+        "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\nspec:\n  kubelet:\n    flags:\n"
+        "    - --node-labels=team=red\n    - --register-with-taints=dedicated=red:NoSchedule\n"
+    )
+
+    def node(self, **tags):
+        return an_expected_node(group=tagged(**tags), launch=a_launch(user_data=self.CONFIG))
+
+    def test_a_tag_with_another_value_makes_a_label_an_estimate_and_is_said(self):
+        node = self.node(label_team="blue")
+        assert (node.estimated, node.contradicted) == ({"team"}, {"team"})
+        assert "label/team: it names 'blue' and the user data 'red'" in node.warnings[0]
+
+    @pytest.mark.parametrize("value", ["red:PreferNoSchedule", "blue:NoSchedule"])
+    def test_a_tag_with_another_taint_of_the_key_takes_none_away_and_is_said(self, value):
+        node = self.node(taint_dedicated=value)
+        assert ("red", "NoSchedule") in [(taint.value, taint.effect) for taint in node.taints]
+        assert "taint/dedicated: the user data sets another taint" in node.warnings[0]
+
+    def test_tags_that_say_the_same_are_no_contradiction(self):
+        node = self.node(label_team="red", taint_dedicated="red:NoSchedule")
+        assert (node.estimated, node.warnings, len(node.taints)) == (frozenset(), (), 1)
+
+
 class TestPrecedence:
     def node(self, precedence="asg-tags"):
         return {
@@ -218,7 +250,7 @@ class TestPrecedence:
             "dedicated=api:NoSchedule",
             "other=:NoExecute",
         ]
-        assert (capacity(**self.node(API_WINS))["cpu"], allocatable(**self.node(API_WINS))["cpu"]) == ("3", "3")
+        assert (capacity(**self.node(API_WINS))["cpu"], allocatable(**self.node(API_WINS))["cpu"]) == ("1", "1")
 
     def test_these_are_the_two_that_a_policy_may_name(self):
         assert set(PRECEDENCES) == {TAGS_WIN, API_WINS}
