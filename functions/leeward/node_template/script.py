@@ -27,6 +27,7 @@ _ALL_FILES = re.compile(
     r"kubelet\.env\b|nodeadm\.d\b|kubelet\.service\.d|systemd/system/kubelet\.service|/(?:default|sysconfig)/kubelet\b"
     r"|\bnodeadm[ \t]{1,8}init\b"
 )
+_HUGE_PAGES = re.compile(r"\bnr_hugepages\b|\bhugepages=\d")
 _MAX_PODS_EDIT = re.compile(r"maxPods[\"'\\]*[ \t]*[:=][ \t]*[\"'\\]*(\d{1,5})\b")
 
 
@@ -40,8 +41,9 @@ def of_script(text: str, *, windows: bool = False, nodeadm: bool = False) -> Kub
     passed = of_windows(row) if windows else of_shell(text)
     sure, unsure = passed.sure, passed.unsure
     edits = _of_edits(row, overruled=any(name == "max-pods" for name, _ in sure) and not nodeadm)
+    pages = _of_huge_pages(row)
     if nodeadm and not edits.recognised:
-        return _unread([*sure, *unsure], row)
+        return _unread([*sure, *unsure], row).joined(pages)
     boots = (WINDOWS_BOOTSTRAP if windows else BOOTSTRAP) in row
     speaks = boots or sure or unsure
     called = dict.fromkeys((Attribute.LABELS, Attribute.TAINTS), Provenance.ESTIMATED) if speaks else {}
@@ -50,7 +52,7 @@ def of_script(text: str, *, windows: bool = False, nodeadm: bool = False) -> Kub
     found = found.joined(read(() if nodeadm else sure, Provenance.ESTIMATED))
     found = with_doubts(found, [*sure, *unsure] if nodeadm else unsure)
     unread = _of_other_program(passed) if found.recognised else KubeletSettings()
-    return found.joined(edits).joined(_of_opaque(passed)).joined(unread)
+    return found.joined(edits).joined(_of_opaque(passed)).joined(unread).joined(pages)
 
 
 def with_doubts(settings: KubeletSettings, flags: Sequence[tuple[str, str]]) -> KubeletSettings:
@@ -122,6 +124,14 @@ def _of_edits(row: str, *, overruled: bool) -> KubeletSettings:
         provenance=unknown(attributes),
         warnings=(warning,),
     )
+
+
+def _of_huge_pages(row: str) -> KubeletSettings:
+    """Return the warning that a script sets memory aside as huge pages, which pods then lack."""
+    if not _HUGE_PAGES.search(row):
+        return KubeletSettings()
+    warning = "user data: a script sets huge pages, which take memory from pods: capacity is unknown"
+    return KubeletSettings(provenance=unknown((Attribute.CAPACITY,)), warnings=(warning,))
 
 
 def _unread(flags: Sequence[tuple[str, str]], row: str) -> KubeletSettings:

@@ -29,6 +29,7 @@ SHAPES = {
     "al2-exported-variables.sh": "team=red | - | 58 pods | linux | unknown: -",
     "al2-flags-by-blanks.sh": "team=red | dedicated=red:NoSchedule | 17 pods | linux | unknown: -",
     "al2-heredoc-with-apostrophe.sh": "team=red | - | 29 pods | linux | unknown: -",
+    "al2-huge-pages.sh": "team=red | - | 29 pods | linux | unknown: capacity",
     "al2-jq-edit.sh": "- | - | 20 pods | linux | unknown: taints maxPods capacity",
     "al2-jq-of-other-settings.sh": "- | - | 20 pods | linux | unknown: taints capacity",
     "al2-labels-and-taints.sh": "team=red tier=web | dedicated=red:NoSchedule | 29 pods | linux | unknown: -",
