@@ -6,6 +6,8 @@ real server closes that window with `status.disruptedPods`, which therefore stay
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 from .objects import Obj, controller_of, copied, is_deleting, is_ready, labels_of, name_of, namespace_of, path_name
 from .objects import set_condition as _set_condition
 from .selectors import label_selector_matches
@@ -31,6 +33,7 @@ class Budgets:
         self._world = world
         self._members: dict[Key, dict[Key, None]] = {}
         self._by_labels: dict[tuple[str, tuple[tuple[str, str], ...]], tuple[Key, ...]] = {}
+        self._by_label: dict[tuple[str, tuple[str, str] | None], list[Obj]] = {}
         self._dirty: dict[Key, None] = {}
 
     def observe(self, change: Change) -> None:
@@ -39,8 +42,7 @@ class Budgets:
         elif change.resource == "poddisruptionbudgets":
             self._budget_changed(change)
         elif change.resource in _SCALED and _scale_changed(change):
-            namespace = namespace_of(change.obj)
-            self._dirty.update({key: None for key in self._members if key[0] == namespace})
+            self._dirty.update(dict.fromkeys(key for pod in self._below(change.obj) for key in self._keys_for(pod)))
 
     def matching(self, pod: Obj) -> list[Obj]:
         """Return the budgets whose selector matches the pod, by name."""
@@ -57,6 +59,12 @@ class Budgets:
             self._dirty.pop(key, None)
         return written
 
+    def _below(self, scale: Obj) -> Iterator[Obj]:
+        """Yield the pods of a controller, and those of a Deployment's ReplicaSets."""
+        store, uid = self._world.store, scale["metadata"]["uid"]
+        for owner in (scale, *store.owned_by(uid, "replicasets")):
+            yield from store.owned_by(owner["metadata"]["uid"], "pods")
+
     def _write_status(self, key: Key) -> bool:
         budget = self._world.store.at("poddisruptionbudgets", key)
         if budget is None:
@@ -71,13 +79,20 @@ class Budgets:
             found = tuple(
                 sorted(
                     key_of(budget)
-                    for budget in self._world.store.each("poddisruptionbudgets")
-                    if namespace_of(budget) == namespace
-                    and label_selector_matches(budget["spec"].get("selector"), labels)
+                    for budget in self._candidates(namespace, labels)
+                    if label_selector_matches(budget["spec"].get("selector"), labels)
                 )
             )
             self._by_labels[cache_key] = found
         return found
+
+    def _candidates(self, namespace: str, labels: Mapping[str, str]) -> Iterator[Obj]:
+        """Yield the namespace's budgets whose selector begins with one of the labels, or with an expression."""
+        if not self._by_label:
+            for budget in self._world.store.each("poddisruptionbudgets"):
+                self._by_label.setdefault(_first_label(budget), []).append(budget)
+        for label in (None, *labels.items()):
+            yield from self._by_label.get((namespace, label), ())
 
     def _pod_changed(self, change: Change) -> None:
         key, old, pod = change.key, change.old, change.obj
@@ -102,11 +117,11 @@ class Budgets:
         if change.type is ChangeType.DELETED:
             self._members.pop(key, None)
             self._dirty.pop(key, None)
-            self._by_labels.clear()
+            self._forget_selectors()
             return
         if old is not None and old["spec"] == change.obj["spec"]:
             return
-        self._by_labels.clear()
+        self._forget_selectors()
         selector = change.obj["spec"].get("selector")
         self._members[key] = {
             key_of(pod): None
@@ -114,6 +129,10 @@ class Budgets:
             if namespace_of(pod) == key[0] and label_selector_matches(selector, labels_of(pod))
         }
         self._dirty[key] = None
+
+    def _forget_selectors(self) -> None:
+        self._by_labels.clear()
+        self._by_label.clear()
 
     def _note_loss(self, pod: Obj, keys: tuple[Key, ...]) -> None:
         """Record a violation if the loss of a healthy pod, for a reason that budgets cover, breaks a budget."""
@@ -240,6 +259,12 @@ def _scale_changed(change: Change) -> bool:
     old, new = change.old, change.obj
     replicas_moved = old["spec"].get("replicas") != new["spec"].get("replicas")
     return replicas_moved or _owners(old) != _owners(new)
+
+
+def _first_label(budget: Obj) -> tuple[str, tuple[str, str] | None]:
+    """Return the namespace and the first label that the selector names; None where it names none."""
+    labels = (budget["spec"].get("selector") or {}).get("matchLabels") or {}
+    return namespace_of(budget) or "", next(iter(labels.items()), None)
 
 
 def _owners(obj: Obj) -> list[Obj]:
