@@ -50,7 +50,13 @@ OF_DRIFT = (
     Planted(
         name="a parameter that moves proves that its image is not launched",
         story="takes every difference for one that the launch template version decides",
-        edits=(edit(f"{EVIDENCE}._decided_by_version", "not (reason.field is Field.AMI and launch.alias)", "True"),),
+        edits=(
+            edit(
+                f"{EVIDENCE}._decided_by_version",
+                "not (reason.field is Field.AMI and (launch.alias or launch.overridden))",
+                "True",
+            ),
+        ),
         tests=("tests/unit/drift/test_evidence.py",),
     ),
     Planted(

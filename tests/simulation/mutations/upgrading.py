@@ -107,7 +107,13 @@ OF_UPGRADES = (
     Mutation(
         name="an upgrade compares launch templates and not their versions",
         story="looks only whether the template is the same",
-        breaks=edited(edit(f"{UPGRADE}.members._by_record", "same and have.version == wanted.version", "same")),
+        breaks=edited(
+            edit(
+                f"{UPGRADE}.members._by_record",
+                "is_template(have, wanted) and have.version == wanted.version",
+                "is_template(have, wanted)",
+            )
+        ),
         rules=frozenset({Rule.TARGET}),
         scenario=ROLLING,
     ),
