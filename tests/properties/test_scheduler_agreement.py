@@ -61,7 +61,7 @@ class Ours:
         """What it would place if it went kube-scheduler's way from the start."""
         with self.world.trial():
             packer = Packer(self.world, (), None, Way.AS_SCHEDULED)
-            packer.run(self.world.pending, whole=False)
+            packer.run(packer.ordered(self.world.pending), whole=False)
             return list(packer.result().placements.items())
 
 
