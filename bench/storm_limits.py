@@ -65,6 +65,7 @@ SMALL = (
     Storm(count=COUNT, pollers=1),
 )
 LARGE = (
+    Storm(count=120, seconds=240.0),
     Storm(count=250, seconds=30.0),
     Storm(count=500, seconds=60.0),
     Storm(count=1000),

@@ -19,7 +19,7 @@ def test_every_node_is_tainted_and_no_message_comes_back(storms):
 def test_a_node_costs_its_claim_and_its_start_and_everything_else_is_asked_once_a_batch(storms):
     few, many = storms
     a_batch = few.aws - 2 * FEW
-    assert 0 < a_batch <= 5  # instances, groups, and what is short now
+    assert 0 < a_batch <= 5  # instances, groups, the count of a storm, and what is short now
     assert many.aws == 2 * MANY + 2 * a_batch
 
 

@@ -24,6 +24,7 @@ METHODS = {
     "claims.withdraw": _RECORD,
     "claims.open_instances": [("dynamodb:Query", "termination")],
     "claims.once": [(_PUT, "once#unhealthy#uid")],
+    "claims.count": [(_UPDATE, "count#taken")],
     "upgrades.read": [(_GET, "upgrade#web")],
     "upgrades.read_all": [(_MANY, "upgrade#web")],
     "upgrades.write": [(_PUT, "upgrade#web")],

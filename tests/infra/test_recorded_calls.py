@@ -20,6 +20,7 @@ RARELY = {
 RARELY_IN_THE_TABLE = {
     ("disrupt", "dynamodb:GetItem", "maximum"): "a replacement in a group at MaxSize",
     ("disrupt", "dynamodb:GetItem", "reservations"): "a replacement, before which it reads what spot capacity is short",
+    ("disrupt", "dynamodb:GetItem", "termination"): "a closed execution that holds the name, and the attempt after it",
     ("reconciler", "dynamodb:PutItem", "pause"): "a pause without an end, once a day, and one that has ended",
     ("reconciler", "dynamodb:BatchGetItem", "facts"): "a zonal shift, whose zone id is looked up among the subnets",
     ("drain", "dynamodb:PutItem", "termination"): "a launch that the step of another execution has overtaken",
