@@ -65,7 +65,12 @@ def pods_on(stack, node):
 
 
 @pytest.mark.parametrize(
-    ("name", "spot"), [("guarded", False), ("forced", False), ("guarded", True)], ids=["plain", "force", "spot"]
+    ("name", "spot"),
+    [
+        pytest.param("guarded", False, id="plain"),
+        pytest.param("forced", False, id="force", marks=pytest.mark.long),  # in simulated worlds (failing webhook)
+        pytest.param("guarded", True, id="spot"),
+    ],
 )
 def test_a_namespace_whose_eviction_webhook_is_gone_delays_no_other_pod(stack, guarded, leeward, name, spot):
     team, victim, space = guarded(name, spot=spot)
