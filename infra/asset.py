@@ -1,5 +1,5 @@
-"""The one Lambda asset: pure-Python packages, the `leeward` package without its command line, and the API models that
-the runtime's own SDK may be too old for.
+"""The one Lambda asset: pure-Python packages, the `leeward` package without its command line, and the API models of
+the operations that it calls.
 
 Built without Docker. What pip installs is kept under `build/` by the lines of the lock `functions/requirements.txt`, so
 that a change of our own code costs a copy, and a synth without a network works once the packages are there. The asset's
@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatch
@@ -19,6 +19,7 @@ from pathlib import Path
 
 import botocore
 
+from infra.api_models import ADAPTERS, cut_models, names_in
 from infra.bytecode import RUNTIME, compile_asset, runtime_python
 from leeward.errors import InvalidInputError
 
@@ -41,8 +42,7 @@ _UNUSED = ("aws_lambda_powertools/event_handler", "aws_lambda_powertools/utiliti
 _USED = ("jmespath_utils",)  # in spite of these patterns: the Logger imports it
 _KEPT = 5  # assets under build/
 MODELS = "models"  # the folder of the asset that AWS_DATA_PATH names
-_NEWER_APIS = (Path("autoscaling/2011-01-01/service-2.json.gz"),)  # LaunchInstances came with botocore 1.40.76
-_LAYOUT = "4"  # raise it when this file changes what an asset looks like
+_LAYOUT = "5"  # raise it when this file changes what an asset looks like
 _OF_THE_INSTALLER = ("INSTALLER", "RECORD", "REQUESTED", "direct_url.json")  # pip wrote these, no package brought them
 
 
@@ -66,39 +66,41 @@ def build_asset(root: Path) -> Asset:
     requirements = root / "functions" / "requirements.txt"
     source = root / "functions" / "leeward"
     packages = _packages(requirements, root / "build" / "packages")
-    models = {path: (_botocore_data() / path).read_bytes() for path in _NEWER_APIS}
+    models = _models(root / ADAPTERS, root / "build" / "models")
     python = runtime_python()
     parts = [_LAYOUT, RUNTIME if python else "not compiled", *_lines(packages, ".", _BYTECODE)]
     parts += _lines(source, "leeward", _LEFT_OUT)
-    parts += [f"{sha256(model).hexdigest()} {MODELS}/{path.as_posix()}" for path, model in models.items()]
+    parts += _lines(models, MODELS, ())
     digest = sha256("\n".join(parts).encode()).hexdigest()[:32]
     folder = root / "build" / "asset" / digest
     if not folder.exists():
         with _appearing(folder) as fresh:
             shutil.copytree(packages, fresh, ignore=shutil.ignore_patterns(*_BYTECODE), dirs_exist_ok=True)
             shutil.copytree(source, fresh / "leeward", ignore=shutil.ignore_patterns(*_LEFT_OUT))
-            _write_models(fresh / MODELS, models)
+            shutil.copytree(models, fresh / MODELS)
             if python is not None:
                 compile_asset(fresh, python)
         _forget_old(folder.parent)
     return Asset(folder=folder, digest=digest, compiled=python is not None)
 
 
-def _botocore_data() -> Path:
-    """Return the service models of the pinned botocore."""
-    return Path(botocore.__file__).parent / "data"
-
-
-def _write_models(folder: Path, models: Mapping[Path, bytes]) -> None:
-    """Write the models where botocore's loader finds them; anything missing comes from its own data."""
-    for path, model in models.items():
-        (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        (folder / path).write_bytes(model)
+def _models(adapters: Path, kept: Path) -> Path:
+    """Return a folder of models cut for the adapters' source; made when a name in it or botocore has changed."""
+    names = names_in(adapters, _LEFT_OUT)
+    digest = sha256("\n".join([_LAYOUT, botocore.__version__, *sorted(names)]).encode()).hexdigest()[:32]
+    folder = kept / digest
+    if not folder.exists():
+        with _appearing(folder) as fresh:
+            for path, model in cut_models(names).items():
+                (fresh / path).parent.mkdir(parents=True, exist_ok=True)
+                (fresh / path).write_bytes(model)
+        _forget_old(kept)
+    return folder
 
 
 def _forget_old(folder: Path) -> None:
-    """Delete old assets except the last few, which deployments in progress may still use. Every code change makes a new
-    asset.
+    """Delete old assets (or models) except the last few, which deployments in progress may still use. Every code
+    change makes a new asset.
     """
     by_age = sorted(folder.glob("[!.]*"), key=lambda path: path.stat().st_mtime, reverse=True)
     for old in by_age[_KEPT:]:

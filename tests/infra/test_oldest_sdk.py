@@ -12,6 +12,7 @@ from infra.asset import MODELS, build_asset
 from infra.bytecode import RUNTIME, runtime_python
 from infra.permissions import PERMISSIONS
 from tests.infra.conftest import ROOT
+from tests.infra.sdk_names import operation_of, services_of
 
 OLDEST = ROOT / "build" / "oldest-sdk"
 
@@ -98,17 +99,10 @@ print(json.dumps(base64.urlsafe_b64decode(url + "=" * (-len(url) % 4)).decode().
     assert run(script, **CREDENTIALS) == "sts.eu-west-1.amazonaws.com"
 
 
-SDK_NAMES = {  # where IAM's prefix is not the SDK's name of the service
-    "elasticloadbalancing": ("elb", "elbv2"),
-    "servicequotas": ("service-quotas",),
-    "states": ("stepfunctions",),
-}
-
-
 def test_every_operation_that_the_functions_call_is_known(run, asset):
     """By the table of permissions, which recorded calls hold complete."""
     actions = {p.action for table in PERMISSIONS.values() for p in table if not p.indirect}
-    services = {service for action in actions for service in _services(action)}
+    services = {service for action in actions for service in services_of(action)}
     script = f"""
 import json
 from botocore.session import Session
@@ -117,13 +111,8 @@ clients = {{name: session.create_client(name, region_name="us-east-1") for name 
 print(json.dumps({{name: list(client.meta.method_to_api_mapping.values()) for name, client in clients.items()}}))
 """
     known = run(script, **CREDENTIALS, AWS_DATA_PATH=str(asset / MODELS))
-    unknown = {a for a in actions if not any(a.split(":")[1] in known[service] for service in _services(a))}
+    unknown = {a for a in actions if not any(operation_of(a) in known[service] for service in services_of(a))}
     assert unknown == set()
-
-
-def _services(action):
-    prefix = action.split(":")[0]
-    return SDK_NAMES.get(prefix, (prefix,))
 
 
 def test_the_kubernetes_client_speaks_over_the_oldest_transport_and_gives_up_in_time(run):

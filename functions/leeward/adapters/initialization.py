@@ -21,7 +21,9 @@ _RECORDS = ("autoscaling", "dynamodb", "ec2")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Need:
-    """Modules that nearly every event of a function imports, and services that it calls."""
+    """Modules that nearly every event of a function imports, and services that it calls. A client that few events need
+    is made by them: executions of a reconciler or a planner, zonal shifts.
+    """
 
     modules: tuple[str, ...]
     services: tuple[str, ...]
@@ -52,7 +54,7 @@ NEEDS: Mapping[str, Need] = {
             f"{_AWS}.recovery",
             f"{_AWS}.workflow_records",
         ),
-        services=(*_RECORDS, *_CLUSTERS, "stepfunctions", "arc-zonal-shift"),
+        services=(*_RECORDS, *_CLUSTERS),
     ),
     "leeward.sync.handler.handle": Need(
         modules=(
@@ -74,7 +76,7 @@ NEEDS: Mapping[str, Need] = {
             f"{_AWS}.launch_templates",
             f"{_AWS}.workflow_records",
         ),
-        services=(*_RECORDS, *_CLUSTERS, "stepfunctions"),
+        services=(*_RECORDS, *_CLUSTERS),
     ),
     "leeward.disruption.handler.plan_disruptions": Need(
         modules=(
@@ -83,7 +85,7 @@ NEEDS: Mapping[str, Need] = {
             f"{_AWS}.catalog",
             f"{_AWS}.workflow_records",
         ),
-        services=(*_RECORDS, *_CLUSTERS, "stepfunctions"),
+        services=(*_RECORDS, *_CLUSTERS),
     ),
     "leeward.disruption.handler.disrupt": Need(
         modules=(*_POLICIES, "leeward.disruption.steps", f"{_AWS}.catalog", f"{_AWS}.workflow_records"),
