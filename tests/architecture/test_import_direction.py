@@ -9,7 +9,8 @@ from pathlib import Path
 ROOT = Path("functions/leeward")
 OUTSIDE = {"boto3", "botocore", "urllib3", "yaml", "rich", "jsonschema_rs"}
 CLOCK_AND_CHANCE = {"os", "time", "random", "socket", "subprocess", "secrets", "uuid", "pathlib"}
-SHELL = {"handler", "drain_handler", "telemetry", "metrics"}  # these may log and count; handlers build their ports
+# these may log and count; handlers build their ports; generated_code reads bytecode of the asset
+SHELL = {"handler", "drain_handler", "telemetry", "metrics", "generated_code"}
 ENVIRONMENT = {"PYTHONPATH": "functions"}
 MODULES = sorted(ROOT.rglob("*.py"))
 

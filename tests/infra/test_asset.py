@@ -13,6 +13,7 @@ import pytest
 from infra import asset as asset_module
 from infra.asset import build_asset
 from infra.bytecode import runtime_python
+from leeward.adapters.initialization import NEEDS
 from leeward.errors import InvalidInputError
 from tests.infra.conftest import ROOT
 
@@ -27,6 +28,22 @@ from leeward.adapters.telemetry import throttled
 context = SimpleNamespace(aws_request_id="r", function_name="f", memory_limit_in_mb=512, invoked_function_arn="arn")
 event = {"step": "drain", "run": {"instance": "i-0abc", "attempt": 1}}
 entry_point("termination")(lambda event, context: throttled("ec2:DescribeInstances"))(event, context)
+"""
+STARTS = """
+import dataclasses, importlib, json, marshal, sys
+from types import SimpleNamespace
+sys.path[:0] = json.loads(sys.argv[1])
+from leeward import generated_code
+made, taken, run = [], [], dataclasses.exec
+generated_code.marshal = SimpleNamespace(loads=lambda raw: taken.append(raw) or marshal.loads(raw))
+dataclasses.exec = lambda *arguments: made.append(arguments[0]) or run(*arguments)
+for handler in json.loads(sys.argv[2]):
+    importlib.import_module(handler.rpartition(".")[0])
+from leeward.adapters.initialization import NEEDS
+for need in NEEDS.values():
+    for module in need.modules:
+        importlib.import_module(module)
+print(json.dumps([len(made), len(taken)]))
 """
 
 
@@ -61,6 +78,19 @@ def test_every_module_is_compiled_for_the_runtime_and_valid_without_its_modifica
     assert b"/var/task/leeward/telemetry.py" in compiled[asset / "leeward" / "telemetry.py"].read_bytes()
 
 
+def test_no_dataclass_compiles_its_methods_when_a_function_starts(asset):
+    python = runtime_python()
+    if python is None:
+        pytest.skip("not run: no Python 3.13, the functions' runtime, is installed")
+    path = [str(asset), str(Path(find_spec("botocore").origin).parent.parent)]
+    command = [python, "-I", "-S", "-B", "-c", STARTS, json.dumps(path), json.dumps(list(NEEDS))]
+    environment = {"AWS_DEFAULT_REGION": "us-east-1"}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+    made, taken = json.loads(done.stdout)
+    assert made == taken > 300
+
+
 def test_without_the_runtime_s_python_the_asset_is_not_compiled_and_says_so(tree, pip):
     made = build_asset(tree)
     assert not made.compiled
@@ -83,8 +113,8 @@ def test_it_leaves_out_what_lambda_brings_and_what_stays_home(asset):
     assert not [path for path in files(asset) if path.name.endswith(".asl.yaml")]
 
 
-def test_it_is_smaller_than_ten_megabytes(asset):
-    assert sum(path.stat().st_size for path in files(asset)) < 10 * 1024 * 1024
+def test_it_is_smaller_than_twelve_megabytes(asset):
+    assert sum(path.stat().st_size for path in files(asset)) < 12 * 1024 * 1024
 
 
 def test_nothing_in_it_names_this_machine(asset):
