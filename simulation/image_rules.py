@@ -9,6 +9,7 @@ from datetime import datetime
 
 from leeward.disruption.command import MethodName
 from leeward.model import well_known
+from leeward.model.group import Group
 from leeward.policy.selection import policy_for
 from leeward.upgrade.record import ControlRequest, UpgradeRecord
 from local.cluster.objects import Obj, annotations_of, name_of
@@ -97,7 +98,8 @@ class ImageRules:
 
     def _unmoved(self, node: str, instance: str, since: float, view: WorldView) -> Iterator[str]:
         image, launched = view.image(instance), self._images.of(view.launched_by(instance), since)
-        if image and launched == {image}:
+        group = view.groups.get(view.launched_by(instance))
+        if image and launched == {image} and not (group is not None and _of_another_type(instance, group)):
             yield f"{node} ({instance}) has {image}, as its group launches"
 
     def unseen(self, view: WorldView) -> Iterator[str]:
@@ -163,3 +165,9 @@ def _parameters(target: str) -> tuple[str, ...]:
 
 def _says_so(node: Obj) -> bool:
     return AMI in annotations_of(node).get(well_known.DRIFT_REASONS, "").split(",")
+
+
+def _of_another_type(instance: str, group: Group) -> bool:
+    """Return whether the overrides of the group name types, and not the one that the instance has drifted in."""
+    named = {override.instance_type for override in group.launch.overrides}
+    return bool(named) and any(one.id == instance and one.type not in named for one in group.instances)

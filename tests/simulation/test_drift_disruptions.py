@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import timedelta
 
+from leeward.model.launch import Override
 from leeward.policy.document import Budget, DesiredNode, Requirement
 from tests.simulation.disruption_stand_in import CHANGED, DECIDED, GROUP, Disrupted, a_fleet
 
@@ -70,6 +71,21 @@ def test_a_new_version_rolls_every_node_of_a_group_whose_nodes_differ_by_design(
     world = renaming().drifting().run()
     assert (world.versions, world.ends, world.launches) == (["2", "2", "2"], ["DisruptionDone"] * 3, 3)
     assert list(reported(world).values()) == ["tags"] * 3
+    assert world.untouched()
+
+
+def test_another_type_of_a_group_without_a_new_version_rolls_its_nodes_one_after_the_other():
+    world = Disrupted()
+    group = world.world.fleet.groups[GROUP]
+
+    def widen():
+        group.overrides = (Override(instance_type="m5.xlarge"),)
+        group.point_at(group.version)  # its description names the overrides
+
+    world.at(CHANGED, widen).run()
+    assert {member.type for member in world.world.groups[GROUP].instances} == {"m5.xlarge"}
+    assert (set(world.versions), world.ends) == ({"1"}, ["DisruptionDone"] * 3)
+    assert reported(world) == {}
     assert world.untouched()
 
 
