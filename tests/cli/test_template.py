@@ -212,7 +212,9 @@ class TestManagedGroups:
     def test_the_policy_says_who_wins(self, folder, precedence, winner):
         group = a_group(tags={**MANAGED, PREFIX + "label/team": "tag"})
         nodegroups = [a_nodegroup(labels={"team": "api"})]
-        assert labels(folder.node(group=group, nodegroups=nodegroups, precedence=precedence))["team"] == winner
+        said = f"tag {PREFIX}label/team: it wins over" if winner == "tag" else ""
+        node = folder.node(group=group, nodegroups=nodegroups, precedence=precedence, said=said)
+        assert labels(node)["team"] == winner
 
     def test_prefix_delegation_of_the_clusters_cni_counts(self, folder):
         container = {"name": "aws-node", "env": [{"name": "ENABLE_PREFIX_DELEGATION", "value": "true"}]}

@@ -129,6 +129,7 @@ def expected_node(sources: Sources, precedence: str = TAGS_WIN) -> ExpectedNode:
             *tags.warnings,
             *kubelet.warnings,
             *_contradictions(sources, kubelet, tags),
+            *_over_eks(sources, tags, precedence),
             *_unrecognised(sources, launch, kubelet),
             *found.warnings,
         ),
@@ -305,6 +306,19 @@ def _contradictions(sources: Sources, kubelet: KubeletSettings, tags: TagFacts) 
         others = [one for one in kubelet.taints if one.key == taint.key and one != taint]
         if others and sources.nodegroup is None:
             yield f"tag {TAINT}{taint.key}: the user data sets another taint of this key, both count: make them one"
+
+
+def _over_eks(sources: Sources, tags: TagFacts, precedence: str) -> Iterator[str]:
+    """Yield a warning for each tag that wins over what EKS puts on the node group's nodes (`template.precedence`)."""
+    if sources.nodegroup is None or precedence == API_WINS:
+        return
+    gives = labels.of_nodegroup(sources.nodegroup)
+    names = [LABEL + key for key, value in tags.labels.items() if gives.get(key, value) != value]
+    for taint in tags.taints:
+        of_key = [one for one in sources.nodegroup.taints if one.key == taint.key]
+        names += [TAINT + taint.key] if of_key and taint not in of_key else []
+    for name in names:
+        yield f"tag {name}: it wins over another value of node group {sources.nodegroup.name}, which EKS puts on nodes"
 
 
 def _merged(tags: Mapping[str, Any], api: Mapping[str, Any], precedence: str) -> dict[str, Any]:

@@ -242,6 +242,11 @@ class TestPrecedence:
         assert taints(**self.node()) == ["dedicated=tag:NoExecute", "other=:NoExecute"]
         assert (capacity(**self.node())["cpu"], capacity(**self.node())["example.com/a"]) == ("2", "1")
 
+    def test_a_tag_that_wins_over_eks_is_named(self):
+        said = [warning for warning in an_expected_node(**self.node()).warnings if "wins over" in warning]
+        assert [warning.split()[1].removeprefix(PREFIX) for warning in said] == ["label/team:", "taint/dedicated:"]
+        assert not [warning for warning in an_expected_node(**self.node(API_WINS)).warnings if "wins over" in warning]
+
     def test_eks_api_gives_what_cluster_autoscaler_ships_today(self):
         found = labels(**self.node(API_WINS))
         assert (found["team"], found["only"], found["also"]) == ("api", "api", "tag")
