@@ -65,7 +65,7 @@ def test_an_execution_that_hands_over_to_another_is_not_the_end(monkeypatch):
         ({"bound": 79.0}, ["1.25 x the bound"]),
         ({"unavailable": "10%", "eks": 190.0, "bound": 90.0}, ["0.5 x EKS"]),
         ({"nodes": 20, "eks": 110.0}, []),
-        ({"at_peak": replace(NOTHING, seconds=150.0), "eks": 200.0}, ["0.7 x EKS at its own peak surge"]),
+        ({"at_peak": replace(NOTHING, seconds=150.0), "eks": 200.0}, ["0.6 x EKS at its own peak surge"]),
     ],
     ids=["all are met", "cannot be met", "EKS", "the bound", "half of EKS", "a size without a target", "at EKS' peak"],
 )

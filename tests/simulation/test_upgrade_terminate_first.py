@@ -102,10 +102,16 @@ def test_nor_does_an_abort_wait_for_it_where_no_record_says_that_it_is_the_offse
 
 @pytest.mark.parametrize("terminate", ["last", "first"])
 def test_instances_that_still_end_take_places_of_max_surge(terminate):
-    """The rule MAX_SURGE counts at each launch; here EC2's instances are counted after each event."""
+    """The rule MAX_SURGE counts at each launch; here EC2's instances are counted after each event. Nodes that drain
+    before their launch is made offset one all the same.
+    """
     fleet = a_fleet(size=12, maximum=12, terminate=terminate, max_surge=3, max_unavailable=2)
     world, most = Upgraded(fleet).start(launchTemplateVersion="2"), []
     running = world.world.fleet.instances
     world.watch(lambda: most.append(sum(one.group == GROUP and not one.gone for one in running.values())))
     world.run()
     assert (world.ended(), world.at_rest(12), max(most)) == ("Upgraded", True, 12 + 3)
+    early = {name for name, record in world.world.records.items() if record.all_causes[0].awaits_launch}
+    assert bool(early) is (terminate == "last")
+    new = {instance for _, instance in world.world.launches}
+    assert (len(new), len(world.world.decrements), new & set(world.world.decrements)) == (12, 12, set())

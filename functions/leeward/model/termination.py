@@ -98,6 +98,7 @@ class Cause:
     saves: float | None = None
     reboot: Reboot | None = None
     together: int = 0
+    awaits_launch: bool = False  # of an upgrade that requests the offset of a launch later: the empty node waits for it
     withdrawn: bool = False  # AWS has taken it back: it decides nothing, and may join again
 
     @property
@@ -237,6 +238,12 @@ class TerminationRecord:
         return any(cause.keeps for cause in self.causes) and all(
             cause.keeps or cause.reboot is not None for cause in self.causes
         )
+
+    @property
+    def awaits_launch(self) -> bool:
+        """True if an upgrade alone requests the termination, and has still to request which launch it offsets."""
+        requested = all(cause.awaits_launch for cause in self.causes)
+        return requested and bool(self.causes)
 
     @property
     def reboot(self) -> Reboot | None:

@@ -12,6 +12,7 @@ from leeward.model.termination import CauseKind, TerminationRecord
 from leeward.policy.document import DrainPolicy
 
 LONG_GRACE = timedelta(minutes=5)  # pods with a longer one are deleted on facts that are minutes old
+LAUNCH_WITHIN = timedelta(minutes=5)  # of an empty node's last pod; then its group replaces it
 DEADLINE_MARGIN = timedelta(seconds=5)  # what terminating and answering need before EC2 takes the instance
 
 
@@ -118,9 +119,11 @@ def held_by(
 def settle_seconds(record: TerminationRecord, policy: DrainPolicy, now: datetime) -> int:
     """Return how long, in seconds, the empty node stays so that load balancers deregister it (docs/features.md, U11).
     It does not exceed the detach deadline. The node of a Capacity Block stays until then: a group that is asked to
-    terminate it launches another into the block, which would have to be drained at once.
+    terminate it launches another into the block, which would have to be drained at once. The node of an upgrade that
+    has started it ahead of a launch waits for that one, which its termination offsets.
     """
-    end = record.times.get("drained", now) + policy.settle
+    settle = max(policy.settle, LAUNCH_WITHIN) if record.awaits_launch else policy.settle
+    end = record.times.get("drained", now) + settle
     detach = detach_deadline(record, now)
     if detach is not None and all(cause.kind is CauseKind.CAPACITY_BLOCK for cause in record.causes):
         end = detach

@@ -153,8 +153,8 @@ def _returned_to_service(record: UpgradeRecord, old: str, termination: Terminati
 def _left(record: UpgradeRecord, old: str) -> UpgradeRecord:
     """Remove the instance from those under way; a launch that it was to offset and has not becomes unassigned."""
     under_way = {name: tag for name, tag in record.under_way.items() if name != old}
-    new = offset_by(record, old)
-    return replace(record, under_way=under_way).with_offsets({new: None} if new is not None else {})
+    new, early = offset_by(record, old), tuple(name for name in record.early if name != old)
+    return replace(record, under_way=under_way, early=early).with_offsets({new: None} if new is not None else {})
 
 
 def _failed(record: UpgradeRecord, old: str, why: str) -> UpgradeRecord:
@@ -164,6 +164,19 @@ def _failed(record: UpgradeRecord, old: str, why: str) -> UpgradeRecord:
     reasons = {name: reason for name, reason in record.reasons.items() if name != old}
     latest = [*reasons.items(), (old, why[:LONGEST_REASON])][-MOST_REASONS:]
     return replace(record, failed=(*record.failed, old), reasons=dict(latest))
+
+
+def with_late_offsets(
+    record: UpgradeRecord, terminations: Mapping[str, TerminationRecord]
+) -> tuple[UpgradeRecord, list[str]]:
+    """Assign launches without an old node to those that started before their launch, first to those that have drained.
+    Return the instances of which the offset is to be requested: it joins their termination.
+    """
+    drained = [old for old in record.early if old in terminations and "drained" in terminations[old].times]
+    order = [*drained, *(old for old in record.early if old not in drained)]
+    offsets = dict(zip(record.unassigned, order, strict=False))
+    left = tuple(old for old in record.early if old not in offsets.values())
+    return replace(record, early=left).with_offsets(offsets), list(offsets.values())
 
 
 def not_requested(record: UpgradeRecord, old: Iterable[str]) -> UpgradeRecord:

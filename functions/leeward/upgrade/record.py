@@ -93,7 +93,8 @@ class UpgradeRecord:
     `under_way`: old instance whose termination is requested -> tag, part of the names of that request (see `cause_id`).
     `ended_early`: new instances that ended before an old node offset their launch, of this start; `taken`: instances
     that others took out with decrement, each of which has settled a launch; `owed`: how many more of these have still
-    to settle one, which has to be launched first.
+    to settle one, which has to be launched first. `early`: old instances under way that started before the launch that
+    they offset; it is assigned once it is made, to those first that have drained.
     `short`: subnets that lacked capacity at the last try, and zones without free addresses -> the message. `refusal`:
     why LaunchInstances does not serve this group; `wanted`: the desired size that was set instead. `others_scaled`:
     since when another writer has changed the group's size, so that the remaining nodes terminate without decrement;
@@ -153,6 +154,7 @@ class UpgradeRecord:
     ended_early: Mapping[str, EndedLaunch] = field(default_factory=dict)
     taken: tuple[str, ...] = ()
     owed: int = 0
+    early: tuple[str, ...] = ()
     others_seen: datetime | None = None
     others_scaled: datetime | None = None
     short: Mapping[str, str] = field(default_factory=dict)

@@ -14,7 +14,15 @@ from leeward.ports import Ports
 from leeward.ports.records import Upgrades
 from leeward.termination import capacity_ledger
 from leeward.termination.readable_records import read_apart
-from leeward.upgrade.capacity_ledger import conclude, concluded, held_by_hook, offset_by, settle_held, with_warning
+from leeward.upgrade.capacity_ledger import (
+    conclude,
+    concluded,
+    held_by_hook,
+    offset_by,
+    settle_held,
+    with_late_offsets,
+    with_warning,
+)
 from leeward.upgrade.completion import PAUSE, adopt_raised, request_offsets, wait_for_size
 from leeward.upgrade.cordoning import uncordon
 from leeward.upgrade.eviction_failures import describe_blocked
@@ -39,9 +47,10 @@ def undo(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     record = adopt_raised(record, observation, ports.upgrades)
     records = read_apart(record.under_way, ports.claims)
     ends, ledger = records.read, conclude(record, records.read, records.unreadable.keys())
-    if ledger.record != record:
-        record = written(ledger.record, ports.upgrades)
-    record, unrequested = still_allowed(record, ledger.unclaimed, observation.preflight, ports)
+    changed, late = with_late_offsets(ledger.record, ends)
+    if changed != record:
+        record = written(changed, ports.upgrades)
+    record, unrequested = still_allowed(record, [*ledger.unclaimed, *late], observation.preflight, ports)
     request_terminations(record, unrequested, observation, ports)
     record, denied = _pointed_back(record, observation.group, ports)
     if denied:

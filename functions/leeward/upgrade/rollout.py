@@ -25,6 +25,7 @@ from leeward.upgrade.capacity_ledger import (
     detect_resize,
     ended_before_request,
     held_by_hook,
+    with_late_offsets,
     without,
 )
 from leeward.upgrade.control import Hold, Move, Permission
@@ -89,8 +90,9 @@ def take_turn(before: UpgradeRecord, ports: Ports, *, drains: bool) -> Turn:
         exhausted = zones is None
         record = order(record, observation, zones or (), ports.network, ports.catalog)
         if drains:
+            record, late = with_late_offsets(record, ends)
             record, requested = _begin(record, observation, permission.at_most, ports.clusters)
-            unclaimed += requested
+            unclaimed += [*late, *requested]
     if record != before:
         record = written(record, ports.upgrades)
     new = (one.node for one in observation.preflight.members if one.age is Age.NEW and one.node is not None)
@@ -138,7 +140,9 @@ def _begin(
     seed = int(record.began.timestamp())
     chosen = starts(observation.preflight, record, at_most=at_most, seed=seed, capacity=capacity)
     tags = {one.old: tag_for(record, number) for number, one in enumerate(chosen, record.started + 1)}
-    begun = replace(record, under_way={**record.under_way, **tags}, started=record.started + len(chosen))
+    early = (*record.early, *(one.old for one in chosen if one.early))
+    under_way = {**record.under_way, **tags}
+    begun = replace(record, under_way=under_way, started=record.started + len(chosen), early=early)
     return begun.with_offsets({one.new: one.old for one in chosen if one.new is not None}), [one.old for one in chosen]
 
 

@@ -62,7 +62,8 @@ def request_force(record: UpgradeRecord, old: Iterable[str], observation: Observ
         if instance is None:
             continue
         reason = f"the upgrade of {record.group} was started again with force"
-        cause = Cause(id=f"{cause_id(record, name)}#force", kind=CauseKind.UPGRADE, at=now, reason=reason, force=True)
+        id, early = f"{cause_id(record, name)}#force", name in record.early
+        cause = Cause(id=id, kind=CauseKind.UPGRADE, at=now, reason=reason, force=True, awaits_launch=early)
         request(subject_of(instance, record.cluster, group=record.group), [cause], ports)
 
 
@@ -84,7 +85,9 @@ def _causes(record: UpgradeRecord, old: str, clock: Clock) -> list[Cause]:
     target = record.target.template
     reason = f"upgrade of {record.group}{f' to {target.label}' if target else ''}"
     force = record.request.force
-    causes = [Cause(id=cause_id(record, old), kind=CauseKind.UPGRADE, at=now, reason=reason, force=force)]
+    early = old in record.early
+    id = cause_id(record, old)
+    causes = [Cause(id=id, kind=CauseKind.UPGRADE, at=now, reason=reason, force=force, awaits_launch=early)]
     new = offset_by(record, old)
     if new is not None:
         offset_reason = f"it offsets {new}, which was launched ahead"

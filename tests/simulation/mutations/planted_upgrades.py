@@ -265,6 +265,18 @@ OF_UPGRADE_EDGES = (
         tests=("tests/simulation/test_upgrade_terminate_first.py",),
     ),
     Planted(
+        name="the empty node of an upgrade does not wait for the launch that it offsets",
+        story="settles it as any other node, so that its group replaces it beside the launch",
+        edits=(edit("leeward.termination.deadlines.settle_seconds", "if record.awaits_launch else", "if False else"),),
+        tests=("tests/unit/termination/test_deadlines.py",),
+    ),
+    Planted(
+        name="a launch is not assigned to the node that started before it",
+        story="assigns launches to nodes that start",
+        edits=(edit(f"{UPGRADE}.rollout.take_turn", "record, late = with_late_offsets(record, ends)", "late = []"),),
+        tests=("tests/simulation/test_upgrade_terminate_first.py",),
+    ),
+    Planted(
         name="a pause counts as time in which no new node has come",
         story="measures from the beginning of the phase",
         edits=(edit(f"{UPGRADE}.waits.resumed", "if run.next not in HELD.values():", "if True:"),),

@@ -11,7 +11,7 @@ from leeward.model.deadlines import detach_deadline, is_abrupt, known_deadline, 
 from leeward.model.termination import Cause, CauseKind, Status, TerminationRecord
 from leeward.policy.document import DrainPolicy, Heartbeat
 from leeward.termination import decisions, heartbeat_times
-from leeward.termination.deadlines import drain_end, out_of_time, release_at
+from leeward.termination.deadlines import LAUNCH_WITHIN, drain_end, out_of_time, release_at, settle_seconds
 from tests.fakes.builders import a_subject, our_hook
 from tests.fakes.clock import START as NOW
 
@@ -157,3 +157,13 @@ def test_a_warning_that_has_not_come_true_within_minutes_has_no_effect_any_more(
 def test_the_end_of_a_capacity_block_stands():
     record = a_record(a_cause(CauseKind.CAPACITY_BLOCK, 0))
     assert taken_at(record, NOW + 60 * MINUTE) == NOW
+
+
+def test_the_empty_node_of_an_upgrade_waits_for_the_launch_that_it_offsets_unless_another_cause_takes_it():
+    early = a_cause(CauseKind.UPGRADE, awaits_launch=True)
+    drained = {"drained": NOW - 2 * MINUTE}
+    others = (a_cause(CauseKind.UPGRADE, id_="offset"), a_cause(CauseKind.SURPLUS), a_cause(CauseKind.MANUAL))
+    waits = settle_seconds(a_record(early, times=drained), DrainPolicy(), NOW)
+    assert waits == (LAUNCH_WITHIN - 2 * MINUTE).total_seconds()
+    assert [settle_seconds(a_record(early, other, times=drained), DrainPolicy(), NOW) for other in others] == [0, 0, 0]
+    assert settle_seconds(a_record(early, times=drained), DrainPolicy(), NOW + 3 * MINUTE) == 0, "the group replaces it"

@@ -17,7 +17,7 @@ from leeward.model.termination import (
     TerminationRecord,
 )
 from leeward.termination.capacity_ledger import surplus
-from leeward.upgrade.capacity_ledger import conclude, detect_resize, settle_held
+from leeward.upgrade.capacity_ledger import conclude, detect_resize, settle_held, with_late_offsets
 from leeward.upgrade.members import Target
 from leeward.upgrade.record import Order, SurgeNode, UpgradeRecord, cause_id, launch_token, surge_of
 from leeward.upgrade.surge.sizes import Strategy
@@ -203,3 +203,20 @@ def test_a_launch_token_fits_and_is_the_same_for_the_same_order():
     assert launch_token(RECORD, "7") == launch_token(replace(RECORD, version=9), "7")
     assert launch_token(RECORD, "7") != launch_token(RECORD, "8")
     assert len(launch_token(RECORD, "1000")) <= 64
+
+
+def test_a_launch_is_assigned_first_to_the_early_node_that_has_drained():
+    early = {"i-o1": "t1", "i-o2": "t2"}
+    record = replace(RECORD, under_way=early, early=tuple(early), ahead={NEW: SurgeNode(zone="a")})
+    ends = {"i-o1": a_termination(), "i-o2": a_termination(times={"drained": NOON})}
+    after, late = with_late_offsets(record, ends)
+    assert (late, after.early, after.assigned) == (["i-o2"], ("i-o1",), {NEW: "i-o2"})
+    assert with_late_offsets(after, ends) == (after, [])
+
+
+def test_an_early_node_that_its_group_has_replaced_waits_for_no_launch():
+    cause = Cause(id=cause_id(RECORD, OLD), kind=CauseKind.UPGRADE, at=NOON, awaits_launch=True)
+    record = replace(RECORD, ahead={}, early=(OLD,))
+    ended = a_termination(cause, status=Status.CLOSED, outcome=Outcome.TERMINATED)
+    after = conclude(record, {OLD: ended}).record
+    assert (after.early, dict(after.under_way), after.finished) == ((), {}, 1)

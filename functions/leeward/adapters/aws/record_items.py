@@ -125,6 +125,7 @@ def cause_item(cause: Cause, joined: datetime, *, period: int) -> Item:
             "savesMillionths": None if cause.saves is None else round(cause.saves * MILLION),
             "reboot": _reboot_item(cause.reboot) if cause.reboot else None,
             "together": cause.together or None,
+            "awaitsLaunch": cause.awaits_launch or None,
             "withdrawn": cause.withdrawn or None,
         }
     )
@@ -239,6 +240,7 @@ def _cause_of(id: str, raw: Mapping[str, Any]) -> Cause:
         saves=raw["savesMillionths"] / MILLION if "savesMillionths" in raw else None,
         reboot=_reboot_of(raw["reboot"]) if "reboot" in raw else None,
         together=int(raw.get("together", 0)),
+        awaits_launch=bool(raw.get("awaitsLaunch", False)),
         withdrawn=bool(raw.get("withdrawn", False)),
     )
 

@@ -38,7 +38,8 @@ def launches(
     """
     if not with_decrement(record) or record.others_seen is not None:
         return ()
-    old = waiting(preflight, record)
+    early = [one for one in preflight.old if one.instance.id in record.early]  # their launch is still to come
+    old = [*waiting(preflight, record), *early]
     alive = record.alive
     assigned = len(record.assigned)
     most = preflight.max_surge
@@ -134,8 +135,8 @@ def _still_ending(preflight: Preflight, record: UpgradeRecord) -> int:
     """
     if preflight.max_surge == NO_LIMIT and preflight.update.terminate != "first":
         return 0
-    offsetting = set(record.assigned.values())
-    ending = set[str]({*record.under_way, *record.given_up}) - offsetting
+    counted = {*record.assigned.values(), *record.early}  # by the desired size
+    ending = set[str]({*record.under_way, *record.given_up}) - counted
     instances = (preflight.snapshot.instances.get(name) for name in ending)
     return sum(instance is not None and not instance.ended for instance in instances)
 

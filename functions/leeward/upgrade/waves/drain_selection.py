@@ -12,7 +12,7 @@ from leeward.model.pod import Pod
 from leeward.upgrade.members import Age, Member
 from leeward.upgrade.preflight.model import FOR_WAVES, Preflight, in_shifted_zone, zone_of
 from leeward.upgrade.record import UpgradeRecord
-from leeward.upgrade.surge.sizes import Strategy
+from leeward.upgrade.surge.sizes import TURNS_AHEAD, Strategy
 from leeward.upgrade.waves.early_starts import PodCapacity, early_starts
 from leeward.upgrade.waves.model import Limits, WaveNode
 from leeward.upgrade.waves.planner import Order, next_nodes, plan_waves
@@ -22,10 +22,13 @@ TRIES = 2  # of one node within one start
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
-    """An old instance that starts now, and the new one that it offsets, None where the group replaces it."""
+    """An old instance that starts now, and the new one that it offsets, None where the group replaces it; `early`: it
+    offsets one that is still to be launched.
+    """
 
     old: str
     new: str | None = None
+    early: bool = False
 
 
 def waiting(preflight: Preflight, record: UpgradeRecord) -> tuple[Member, ...]:
@@ -77,19 +80,33 @@ def starts(
         left = limits.together - _missing(preflight, record)
         at_most = max(left if at_most is None else min(left, at_most), 0)
     booting = _booting(preflight, record, ready) if capacity and with_decrement(record) else []
+    early = _most_early(preflight, record) if capacity else 0
     nodes: list[WaveNode] = []
-    if _any_may_start(preflight, record, candidates, busy, limits, [*ready, *booting]):
+    fitting: tuple[str, ...] = ()
+    if _any_may_start(preflight, record, candidates, busy, limits, [*ready, *booting], early=early):
         nodes = _preferred(preflight, candidates, seed)
     chosen = next_nodes(nodes, busy, limits, preflight.constraints)
-    if capacity is not None and booting:
+    if capacity is not None and (booting or early):
         going = [*busy, *(one for one in nodes if one.name in chosen)]
         ready = [*ready, *booting]
-        limits = replace(preflight.limits, per_zone=_covered(preflight, record, preflight.limits, going, ready))
-        chosen += early_starts(preflight, nodes, going, limits, capacity)
+        limits = preflight.limits
+        if not early:
+            limits = replace(limits, per_zone=_covered(preflight, record, limits, going, ready))
+        fitting = early_starts(preflight, nodes, going, limits, capacity)
+        chosen += fitting
     names = [*bare, *(candidates[name] for name in chosen)]
     if at_most is not None:
         names = names[:at_most]
-    return _with_offsets(preflight, record, names, ready)
+    return _with_offsets(preflight, record, names, ready, fitting[:early] if early else ())
+
+
+def _most_early(preflight: Preflight, record: UpgradeRecord) -> int:
+    """Return how many more old nodes may start before their launch is made: never more than the surge in all. None
+    where the launch has to be known before the drain, nor once launches have become old.
+    """
+    if not with_decrement(record) or preflight.update.terminate == "first" or record.others_seen is not None:
+        return 0
+    return max(TURNS_AHEAD * preflight.parallel - len(record.early), 0)
 
 
 def _booting(preflight: Preflight, record: UpgradeRecord, ready: Sequence[str]) -> list[str]:
@@ -104,11 +121,15 @@ def _any_may_start(
     busy: Sequence[WaveNode],
     limits: Limits,
     alive: Sequence[str],
+    *,
+    early: int = 0,
 ) -> bool:
     """Return whether one of them could start, in whatever order they are tried: else no plan is needed. `alive`: new
-    instances that no node offsets yet.
+    instances that no node offsets yet; `early`: nodes that may start before their launch.
     """
-    if with_decrement(record):
+    if early:
+        limits = preflight.limits
+    elif with_decrement(record):
         limits = replace(limits, per_zone=_covered(preflight, record, preflight.limits, busy, alive))
     nodes = [one for one in preflight.wave_nodes if one.name in candidates]
     return bool(
@@ -166,12 +187,17 @@ def _missing(preflight: Preflight, record: UpgradeRecord) -> int:
 
 
 def _with_offsets(
-    preflight: Preflight, record: UpgradeRecord, members: Sequence[Member], ready: Sequence[str]
+    preflight: Preflight,
+    record: UpgradeRecord,
+    members: Sequence[Member],
+    ready: Sequence[str],
+    early: Collection[str] = (),
 ) -> tuple[Start, ...]:
     """Assign the new instances. Where LaunchInstances is refused the last old nodes offset them, the others are
     replaced.
 
-    `ready`: new instances that no node offsets, those that still boot behind the others.
+    `ready`: new instances that no node offsets, those that still boot behind the others; `early`: old nodes that may
+    start before theirs is launched.
     """
     if not with_decrement(record):
         left = len(waiting(preflight, record))
@@ -189,6 +215,8 @@ def _with_offsets(
         if new := next(iter((*mine, *strays)), None):
             free.remove(new)
             selected.append(Start(old=one.instance.id, new=new))
+        elif one.name in early:
+            selected.append(Start(old=one.instance.id, early=True))
     return tuple(selected)
 
 

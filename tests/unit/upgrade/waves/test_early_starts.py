@@ -105,9 +105,31 @@ def test_without_capacity_it_waits_for_its_successor():
     assert [one.old for one in found] == ["i-o1"]
 
 
-def test_no_node_drains_for_which_nothing_was_launched():
-    found = starts(rolling(old=4), a_record(**with_surge("n1")), capacity=never)
-    assert [one.old for one in found] == ["i-o1"]
+@pytest.mark.parametrize(("capacity", "early"), [(plenty, ["i-o2"]), (full, [])])
+def test_a_node_drains_before_its_launch_where_its_pods_fit_on_ready_nodes(capacity, early):
+    found = starts(rolling(booting=()), a_record(**with_surge("n1")), capacity=capacity)
+    assert [(one.old, one.new, one.early) for one in found][:1] == [("i-o1", "i-n1", False)]
+    assert [one.old for one in found if one.early] == early
+
+
+@pytest.mark.parametrize(
+    ("update", "fields"),
+    [
+        (replace(TWO, terminate="first"), {}),
+        (TWO, {"refusal": "it has mixed purchase options"}),
+        (TWO, {"others_seen": NOON}),
+        (TWO, {"early": tuple(f"i-early{number}" for number in range(6))}),
+    ],
+    ids=["its decrement is requested before the drain", "the group replaces it", "others scale", "as many are early"],
+)
+def test_no_node_drains_before_its_launch(update, fields):
+    found = starts(rolling(booting=(), update=update), a_record(**with_surge("n1"), **fields), capacity=plenty)
+    assert not [one for one in found if one.early]
+
+
+def test_a_launch_is_still_made_for_a_node_that_started_before_it():
+    record = a_record(surge=1, under_way={"i-o1": "t"}, early=("i-o1",), **with_surge())
+    assert launches(rolling(old=1, new=(), booting=()), record) == ("a",)
 
 
 def test_no_more_than_max_unavailable_drain_however_much_capacity_there_is():
