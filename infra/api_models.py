@@ -88,7 +88,8 @@ def cut_model(model: Json, names: frozenset[str]) -> Json:
         if name not in shapes:
             shapes[name] = model["shapes"][name]
             left += _shapes_in(shapes[name])
-    return _without_text({**model, "operations": operations, "shapes": shapes})
+    kept: Json = _without_text({**model, "operations": operations, "shapes": shapes})
+    return kept
 
 
 def _shapes_in(part: Any) -> Iterator[str]:

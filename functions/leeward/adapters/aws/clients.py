@@ -27,7 +27,7 @@ POOL_CONNECTIONS = 16
 TOO_MANY_REQUESTS = 429
 
 
-class QuickLoader(Loader):
+class QuickLoader(Loader):  # type: ignore[misc]  # botocore has no types
     """Loader of botocore's data, the folders of AWS_DATA_PATH first."""
 
     def list_available_services(self, type_name: str) -> list[str]:
