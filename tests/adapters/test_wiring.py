@@ -105,6 +105,13 @@ def test_the_command_line_needs_a_region_and_credentials(aws_environment, monkey
         wiring.command_line_ports("blue", region="us-east-1")
 
 
+def test_clients_of_other_accounts_do_not_parse_the_models_again(aws_environment):
+    clients = AwsClients("us-east-1")
+    others = clients.signed_by(clients._loaded().get_credentials(), region="eu-west-1")
+    loaders = [each._loaded().get_component("data_loader") for each in (clients, others)]
+    assert loaders[0] is loaders[1]
+
+
 def modules_after(statement):
     code = f"{statement}; import sys, json; print(json.dumps(sorted(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd="functions")

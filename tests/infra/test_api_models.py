@@ -18,6 +18,7 @@ from leeward.adapters.aws.clients import QuickLoader
 from tests.infra.conftest import ROOT
 from tests.infra.sdk_names import operation_of, services_of
 
+NEW_REGION = "eu-west-9"  # that neither file lists
 OF_THE_SDK = frozenset({"cloudwatch"})  # its model speaks a protocol that the oldest SDK does not know
 CALL = re.compile(r'lients\.get\("([a-z0-9-]+)"[^()]*\)\s*\.([a-z_]+)\(')
 PAGED = re.compile(r'pages\(\s*self\._clients\.get\("([a-z0-9-]+)"[^()]*\), "([a-z_]+)"')
@@ -97,7 +98,7 @@ def test_endpoints_are_those_of_botocore_in_every_region(models, services):
         for partition in whole.get_available_partitions():
             regions = whole.get_available_endpoints(model.endpoint_prefix, partition)
             assert cut.get_available_endpoints(model.endpoint_prefix, partition) == regions, service
-            for region in regions:
+            for region in (*regions, NEW_REGION):
                 asked = model.endpoint_prefix, region
                 assert cut.construct_endpoint(*asked) == whole.construct_endpoint(*asked)
 

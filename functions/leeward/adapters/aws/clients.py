@@ -7,6 +7,7 @@ many values are made in chunks, answers are read page by page."""
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,13 @@ class QuickLoader(Loader):  # type: ignore[misc]  # botocore has no types
         del type_name
         folders = [path for path in map(Path, self.search_paths) if path.is_dir()]
         return sorted({service.name for folder in folders for service in folder.iterdir()})
+
+
+@cache
+def _loader(data_path: str) -> QuickLoader:
+    """Return the loader of the process: each session's own would parse and keep every model again, for each account."""
+    folders = [str(Path(path).expanduser()) for path in data_path.split(os.pathsep) if path]
+    return QuickLoader(extra_search_paths=folders)
 
 
 class AwsClients:
@@ -166,9 +174,7 @@ class AwsClients:
                         f"{self._profile_option}: found {self._profile!r}, expected a profile of your AWS "
                         f"configuration: {known}"
                     )
-                paths = filter(None, (session.get_config_variable("data_path") or "").split(os.pathsep))
-                folders = [str(Path(path).expanduser()) for path in paths]
-                session.register_component("data_loader", QuickLoader(extra_search_paths=folders))
+                session.register_component("data_loader", _loader(session.get_config_variable("data_path") or ""))
                 self._session = session
                 self._session.set_config_variable("sts_regional_endpoints", "regional")
                 if self._signing is not None:
