@@ -49,9 +49,14 @@ def _grows_otherwise(group: Group, view: WorldView) -> bool:
 def _counts(instance: str, lifecycle: str, record: UpgradeRecord, view: WorldView) -> bool:
     role = role_of(lifecycle)
     if role in ENDING:
-        return instance in view.decrements and view.running(instance)
+        return instance in view.decrements and view.running(instance) and _is_of_upgrades(instance, view)
     others = instance in view.open_since and instance not in record.under_way
     return role in STAYING and not others
+
+
+def _is_of_upgrades(instance: str, view: WorldView) -> bool:
+    """Return whether an upgrade terminates it; a surplus that was ending before is no instance that it adds."""
+    return any(cause.startswith("upgrade#") for cause in view.known_causes(instance))
 
 
 def _size(group: Group, record: UpgradeRecord, view: WorldView) -> int:
