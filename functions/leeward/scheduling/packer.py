@@ -97,7 +97,7 @@ class Packer:
         names = sorted({name for pods in asked.values() for pod in pods for name in pod})
         rooms = []
         for number, pods in asked.items():
-            taken, left = total(pods), self._world.free(self._world.fleet.nodes[number].name)
+            taken, left = total(pods), self._world.free_at(number)
             rooms.append([left[name] + taken.get(name, 0) for name in names])
         amounts = [tuple(pod.get(name, 0) for name in names) for pods in asked.values() for pod in pods]
         return amounts, tuple(map(min, zip(*rooms, strict=True)))

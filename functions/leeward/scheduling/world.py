@@ -81,7 +81,11 @@ class World:
         """Return the free amount of cpu, memory and each resource that any pod requests; negative where too much is
         promised. Raises ObjectGoneError.
         """
-        number, capacities = self._number(node), self._kinds.capacities
+        return self.free_at(self._number(node))
+
+    def free_at(self, number: int) -> Amounts:
+        """Return the same by the node's number: a node that was taken back may have had the same name."""
+        capacities = self._kinds.capacities
         return {name: capacities[name].free[number] for name in sorted(capacities) if not name.startswith(ATTACHED)}
 
     def may_go_on(self) -> bool:

@@ -44,7 +44,6 @@ def test_a_kubernetes_api_that_answers_500_for_thirty_seconds(stack, crew):
     assert record.times["drained"] > answers_again
 
 
-@pytest.mark.long  # in each simulated world (tests/simulation/test_faults.py)
 def test_a_throttled_describe_instances(stack, crew):
     team = crew(1, spot=True)
     victim = team.instances[0]
