@@ -26,7 +26,6 @@ def test_a_function_killed_in_the_middle_of_a_drain(stack, crew):
     team.until(lambda: ledger.group_size(stack, team.group) == (2, 2), "the group at its size")
 
 
-@pytest.mark.long  # in each simulated world (tests/simulation/test_faults.py)
 def test_a_kubernetes_api_that_answers_500_for_thirty_seconds(stack, crew):
     team = crew(1)
     victim = team.instances[0]
@@ -116,7 +115,6 @@ def test_a_lost_lifecycle_event_is_found_by_the_sweeper(stack, crew):
     assert team.closed(victim).outcome == "terminated"
 
 
-@pytest.mark.long  # in each simulated world (tests/simulation/test_faults.py)
 def test_the_same_record_delivered_three_times(stack, crew):
     team = crew(2, spot=True)
     victim = team.instances[0]
@@ -164,7 +162,6 @@ def test_a_permission_that_is_missing_is_named_and_the_run_goes_on_once_it_is_th
     assert ledger.executions(stack)[f"{victim}-2"] == "SUCCEEDED"
 
 
-@pytest.mark.long  # in each simulated world (tests/simulation/test_faults.py)
 def test_a_kubernetes_api_that_throttles_is_waited_for(stack, crew):
     team = crew(1)
     victim = team.instances[0]
