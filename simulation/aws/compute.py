@@ -157,7 +157,7 @@ class SimGroup:
     postponed: dict[str, str] = field(default_factory=dict)
     history: History = field(default_factory=History)
     book: Book = field(default_factory=Book)
-    overrides: tuple[Override, ...] = ()  # of a mixed instances policy, each a type; members take them by turns
+    overrides: tuple[Override, ...] = ()  # of a mixed instances policy; members take their types by turns
     next_zone: str = ""  # in which it launches next, where it may choose; empty for the emptiest
     deleted: bool = False  # the API does not know it any more
     _source: LaunchSource | None = None
@@ -168,8 +168,11 @@ class SimGroup:
         return self.plan.name
 
     def type_of(self, number: int) -> str:
-        """Return the type of the fleet's instance with that number."""
-        return self.overrides[number % len(self.overrides)].instance_type if self.overrides else self.plan.instance_type
+        """Return the type of the fleet's instance with that number; of an override with requirements, the plan's type
+        is EC2's choice.
+        """
+        named = self.overrides[number % len(self.overrides)].instance_type if self.overrides else ""
+        return named or self.plan.instance_type
 
     @property
     def staying(self) -> list[SimInstance]:

@@ -3,6 +3,8 @@
 from dataclasses import replace
 from datetime import timedelta
 
+import pytest
+
 from leeward.model.launch import Override
 from leeward.policy.document import Budget, DesiredNode, Requirement
 from tests.simulation.disruption_stand_in import CHANGED, DECIDED, GROUP, Disrupted, a_fleet
@@ -74,12 +76,18 @@ def test_a_new_version_rolls_every_node_of_a_group_whose_nodes_differ_by_design(
     assert world.untouched()
 
 
-def test_another_type_of_a_group_without_a_new_version_rolls_its_nodes_one_after_the_other():
+FOUR_CORES = {"VCpuCount": {"Min": 4, "Max": 4}, "MemoryMiB": {"Min": 16384, "Max": 16384}}
+
+
+@pytest.mark.parametrize(
+    "override", [Override(instance_type="m5.xlarge"), Override(requirements=FOUR_CORES)], ids=["type", "requirements"]
+)
+def test_other_types_of_a_group_without_a_new_version_roll_its_nodes_one_after_the_other(override):
     world = Disrupted()
     group = world.world.fleet.groups[GROUP]
 
     def widen():
-        group.overrides = (Override(instance_type="m5.xlarge"),)
+        group.overrides, group.plan = (override,), replace(group.plan, instance_type="m5.xlarge")
         group.point_at(group.version)  # its description names the overrides
 
     world.at(CHANGED, widen).run()

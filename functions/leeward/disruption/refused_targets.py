@@ -1,7 +1,7 @@
 """Groups that would be cheaper, or the node's own, and whose nodes refuse a pod that would have to move there.
 
-Decides what is told of a node that stays: a taint, another operating system or architecture, or labels that the pod
-selects are no matter of capacity, and mostly have a fix. Each is asked of the template alone, without a try."""
+Decides which reasons are listed for a node that stays: a taint, another operating system or architecture, and labels
+that a pod selects do not depend on capacity, and most have a fix. They are read from the template, without a try."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace

@@ -29,8 +29,8 @@ from leeward.ports.clock import Clock
 WORKERS = 16  # calls at a time, in one cluster or to AWS
 CLUSTERS = 16  # clusters at a time
 READ_SECONDS = 4.0  # for the nodes of a cluster; without them the drain step looks up its node itself
-TAKEN = "taken"  # counter of the instances that EC2 takes, of all clusters: they share the limits of AWS
 WRITE_SECONDS = 3.0  # for taints and Events in a cluster; the drain taints nodes without a taint
+TAKEN = "taken"  # counter of the instances that EC2 takes, of all clusters: they share the limits of AWS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -113,9 +113,6 @@ def expected_node(sources: Sources, precedence: str = TAGS_WIN) -> ExpectedNode:
         if Attribute.LABELS not in unclear:
             node_labels = {**seen.labels, **node_labels}
             zone_labels = dict(seen.by_zone)
-    configuration = sources.group.launch.configuration
-    source = f"launch configuration {configuration}" if configuration else "the launch template"
-    unread = f"{source} of {sources.group.name} is not known: EKS' defaults are taken"
     return ExpectedNode(
         name=name,
         group=sources.group.name,
@@ -123,21 +120,24 @@ def expected_node(sources: Sources, precedence: str = TAGS_WIN) -> ExpectedNode:
         taints=taints,
         capacity=capacity,
         allocatable=allocatable,
-        warnings=(
-            *(() if sources.launch else (unread,)),
-            *sources.choices.warnings,
-            *tags.warnings,
-            *kubelet.warnings,
-            *_contradictions(sources, kubelet, tags),
-            *_over_eks(sources, tags, precedence),
-            *_unrecognised(sources, launch, kubelet),
-            *found.warnings,
-        ),
+        warnings=(*_warnings(sources, kubelet, tags, precedence), *found.warnings),
         provenance=origins,
         zone_labels=zone_labels,
         estimated=_estimated(sources, kubelet, tags, node_labels),
         contradicted=frozenset(_contradicted(kubelet, tags)),
     )
+
+
+def _warnings(sources: Sources, kubelet: KubeletSettings, tags: TagFacts, precedence: str) -> Iterator[str]:
+    """Yield what could not be read, and what contradicts, in the order of the sources."""
+    if sources.launch is None:
+        configuration = sources.group.launch.configuration
+        source = f"launch configuration {configuration}" if configuration else "the launch template"
+        yield f"{source} of {sources.group.name} is not known: EKS' defaults are taken"
+    yield from (*sources.choices.warnings, *tags.warnings, *kubelet.warnings)
+    yield from _contradictions(sources, kubelet, tags)
+    yield from _over_eks(sources, tags, precedence)
+    yield from _unrecognised(sources, sources.launch or LaunchSettings(), kubelet)
 
 
 def unknown_type(sources: Sources) -> str:

@@ -140,7 +140,7 @@ def _named(
     built: Mapping[int, str],
 ) -> _Named:
     """Return the types of the overrides, else of the launch template: a type that several bring is the first one's.
-    `architecture`: of the group's own image, as it is told and as it is guessed.
+    `architecture`: of the group's own image, declared and estimated.
     """
     named = _Named()
     wanted = group.launch.overrides

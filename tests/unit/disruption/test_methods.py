@@ -88,7 +88,7 @@ def test_the_time_counts_from_the_last_pod_that_ran_since_and_from_no_daemon():
 
 
 def test_a_time_that_is_yet_to_come_counts_as_now_and_keeps_no_node_for_ever():
-    """Of a clock that was ahead: the next observation writes the present moment."""
+    """A clock was ahead when it was written; the next observation writes the present time."""
     policy = a_policy(disruption=rules(consolidate_after=timedelta(minutes=10)))
     fleet = a_fleet(policy).node("n1", annotations={"leeward.dev/empty-since": "2027-01-01T00:00:00Z"})
     assert "since 2026-05-01T12:00:00Z: 600 s" in reason(fleet, "n1", EMPTINESS)

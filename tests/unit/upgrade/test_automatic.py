@@ -102,7 +102,7 @@ def test_old_nodes_carry_since_when_the_image_is_known_and_keep_it():
 
 
 def test_a_time_that_is_yet_to_come_begins_now():
-    """Of a clock that was ahead: no upgrade waits for it."""
+    """A clock was ahead when it was written; no upgrade waits for it."""
     fleet = a_fleet_behind(known_for=-4 * DAYS)
     changes = {one.node.name: one.set[KEY] for one in annotation_changes(look(fleet), NOON)}
     assert changes == dict.fromkeys(("n1", "n2"), f"{NEW} {format_instant(NOON)}")
