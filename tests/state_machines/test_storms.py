@@ -110,13 +110,19 @@ def test_of_more_than_aws_serves_an_empty_one_waits_for_its_release_without_a_ca
     assert calls_to_aws(system) > 0
 
 
-@pytest.mark.parametrize(("count", "least", "most"), [(storm.SMALLEST, 20, 20), (100, 10, 30), (1000, 10, 30)])
+@pytest.mark.parametrize(
+    ("count", "least", "most"), [(1, 1, 1), (storm.SMALLEST, 20, 20), (100, 10, 30), (1000, 10, 30)]
+)
 def test_about_as_many_empty_ones_ask_aws_as_it_serves(count, least, most):
     cause = Cause(id="event-1", kind=CauseKind.SPOT_INTERRUPTION, at=START, together=count)
     record = a_system(MANY).claims.records[I]
     names = [f"i-{number:017x}" for number in range(count)]
     records = [replace(record, subject=replace(a_subject(name)), causes=(cause,)) for name in names]
     assert least <= sum(map(storm.asks_when_empty, records)) <= most
+
+
+def test_an_empty_one_that_was_not_counted_asks_aws():
+    assert storm.asks_when_empty(a_system(0).claims.records[I])
 
 
 def test_when_the_instance_is_being_taken_aws_is_asked_although_pods_are_left():

@@ -13,9 +13,7 @@ from leeward.model.deadlines import ABRUPT
 from leeward.model.termination import TerminationRecord
 from leeward.termination import deadlines
 
-SMALLEST = (
-    20  # instances that EC2 takes in about a minute: fewer stay within the limits of AWS, and launch their replacements
-)
+SMALLEST = 20  # instances in about a minute: fewer stay within the limits of AWS, and launch their replacements
 SHORTEST_PAUSE = 8  # seconds; a thousand nodes make some 90 drain calls a second
 SPREAD = 8  # seconds, by instance: they were claimed in the same second
 
@@ -40,7 +38,7 @@ def asks_when_empty(record: TerminationRecord) -> bool:
     """Return whether AWS is asked to end the emptied instance before EC2 takes it: of as few as AWS serves beside each
     other, by instance. While AWS throttles, a call holds one of the places that the pods of other nodes wait for.
     """
-    return crc32(record.instance.encode()) % taken_together(record) < SMALLEST
+    return crc32(record.instance.encode()) % max(taken_together(record), 1) < SMALLEST
 
 
 def seconds_to_release(record: TerminationRecord, now: datetime) -> int:
@@ -54,7 +52,6 @@ def pause_seconds(record: TerminationRecord, now: datetime, moments: Sequence[da
     next of the `moments` at which more pods have their turn.
     """
     pause = SHORTEST_PAUSE + crc32(record.instance.encode()) % SPREAD
-    release = deadlines.release_at(record, now)
-    ends = [] if release is None else [int((release - now).total_seconds())]
+    ends = [] if deadlines.release_at(record, now) is None else [seconds_to_release(record, now)]
     turns = [ceil((moment - now).total_seconds()) for moment in moments if moment > now]
-    return max(1, min([pause, *ends, *turns]))
+    return min([pause, *ends, *turns])
