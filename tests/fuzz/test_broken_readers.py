@@ -1,6 +1,7 @@
 """Each target notices a reader that is broken the way readers break: the first failures come soon."""
 
 import re
+import sys
 
 import pytest
 
@@ -39,6 +40,7 @@ BREAKS = {
 @pytest.mark.parametrize("name", TARGETS)
 def test_a_broken_reader_is_noticed(name, monkeypatch):
     module, attribute, broken = BREAKS[name]
+    before = set(sys.modules)
     monkeypatch.setattr(module, attribute, broken)
     target = TARGETS[name]()
     runner = Runner(target, seed=1)
@@ -46,3 +48,4 @@ def test_a_broken_reader_is_noticed(name, monkeypatch):
         assert any(runner.failure_of(runner.value_of(number))[0] for number in range(4 * target.short))
     finally:
         target.close()
+    assert [module for module in set(sys.modules) - before if module.startswith("leeward.")] == []

@@ -40,7 +40,7 @@ OF_STORMS = (
         edits=(
             edit(
                 "leeward.termination.storm.asks_when_empty",
-                "return crc32(record.instance.encode()) % taken_together(record) < SMALLEST",
+                "return crc32(record.instance.encode()) % max(taken_together(record), 1) < SMALLEST",
                 "return True",
             ),
         ),
