@@ -116,7 +116,7 @@ class Wave:
 
     def _take(self, one: NodeDemand) -> None:
         self._count += 1
-        self._zone = one.node.zone
+        self._zone = self._zone if one.node.by_others else one.node.zone
         self._zones[one.node.zone] += 1
         loads, replicas, numbered = self._loads, self._replicas, self._numbered
         more = _added(loads, one.loads, one.budgets & self._under)

@@ -236,7 +236,8 @@ def busy_nodes(preflight: Preflight, record: UpgradeRecord) -> list[WaveNode]:
             continue
         if any(still_there(pod) for pod in snapshot.pods_on(node.name)):
             zone = snapshot.zone_of(node)
-            busy.append(known.get(node.name) or WaveNode(name=node.name, zone=zone, created=node.created))
+            leaving = known.get(node.name) or WaveNode(name=node.name, zone=zone, created=node.created)
+            busy.append(replace(leaving, by_others=name not in record.under_way))
     return busy
 
 

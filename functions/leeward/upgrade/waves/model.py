@@ -14,13 +14,15 @@ from leeward.model.pod import Pod, PodDisruptionBudget
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaveNode:
     """An old node. `budgets`: pods under each PodDisruptionBudget, `workloads`: replicas of each workload, both by
-    name (`namespace/name`, `namespace/Kind/name`). `failed_before`: its drain has failed in this upgrade.
+    name (`namespace/name`, `namespace/Kind/name`). `failed_before`: its drain has failed in this upgrade. `by_others`:
+    what ends it is not this upgrade, so it takes a place and decides no zone.
     """
 
     name: str
     zone: str
     created: datetime
     failed_before: bool = False
+    by_others: bool = False
     budgets: Mapping[str, int] = field(default_factory=dict)
     workloads: Mapping[str, int] = field(default_factory=dict)
 
@@ -92,7 +94,7 @@ def cluster_constraints(
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """Limits on nodes that may be disrupted at once. `per_zone`: of zones with a budget of their own; `one_zone`:
-    all of them in the same zone.
+    all that the upgrade ends in the same zone.
     """
 
     together: int

@@ -1,5 +1,7 @@
 """Which nodes drain together (docs/designs/upgrade.md; X4, U9)."""
 
+from dataclasses import replace
+
 import pytest
 
 from leeward.time_budget import SearchTime, TimeBudget
@@ -146,6 +148,9 @@ def test_when_no_other_node_drains_a_blocked_node_is_tried():
 def test_with_one_zone_the_next_zone_waits_for_the_one_that_drains():
     assert start(node("n1", "b"), busy=(node("x", "a"),), one_zone=True) == set()
     assert start(node("n1", "b"), node("n2", "a"), busy=(node("x", "a"),), one_zone=True) == {"n2"}
+    foreign = replace(node("x", "a"), by_others=True)
+    assert start(node("n1", "b"), busy=(foreign,), one_zone=True) == {"n1"}
+    assert start(node("n1", "b"), node("n2", "a"), busy=(foreign, node("y", "b")), one_zone=True) == {"n1"}
 
 
 @pytest.mark.parametrize("limits", [{"together": 0}, {"per_zone": {"a": 0}}])
