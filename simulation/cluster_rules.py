@@ -116,7 +116,8 @@ class ClusterRules:
             self._opened[instance] = at
             name = view.launched_by(instance)
             manual = instance in view.started_manually or name in view.upgrades
-            if name in view.groups and not (manual or _selects(view, name)):
+            surplus = any(cause.startswith("surplus") for cause in view.known_causes(instance))  # offsets our launch
+            if name in view.groups and not (manual or surplus or _selects(view, name)):
                 yield f"a termination of {instance} was opened, and no policy of the cluster selects {name}"
 
     def _bare(self, view: ClusterView) -> Iterator[str]:

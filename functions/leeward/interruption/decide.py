@@ -210,7 +210,7 @@ def _left_alone(message: NodeMessage, place: Place, world: World) -> str | None:
         return f"{place.id}: {what}"
     if place.cluster is None and world.tagged:
         return f"{place.id}: group {place.group_name} belongs to none of our clusters"
-    if place.policy is None:
+    if place.policy is None and not place.open:  # a termination that is under way learns what AWS reports
         return f"{place.id}: no policy selects group {place.group_name}"
     off = switched_off(place)
     if off:

@@ -149,7 +149,7 @@ def look_up_instances(messages: Sequence[InterruptionMessage], ports: Ports) -> 
     if not acting:
         return lookup
     known = lookup.recorded = _recorded(acting, ports.claims, ports.clock)
-    lookup.world = replace(lookup.world, instances=known.instances, tags=known.tags)
+    lookup.world = replace(lookup.world, instances=known.instances, tags=known.tags, open=known.open)
     ids = sorted({instance for message in acting for instance in message.instances} - known.instances.keys())
     if ids:
         with isolate_errors(partial(lookup.errors.__setitem__, "instances")):
@@ -277,7 +277,7 @@ def _nodes(lookup: Lookup, messages: Sequence[InterruptionMessage], ports: Ports
     places = [lookup.place(message, instance) for message in messages for instance in message.instances]
     wanted: dict[str, set[str]] = {}
     for place in places:
-        if place.cluster and place.policy:
+        if place.cluster and (place.policy or place.open):
             wanted.setdefault(place.cluster, set()).add(place.id)
     clusters = sorted(wanted)
     answers = _ask(clusters, lambda name: _nodes_of(wanted[name], lookup, ports.clusters.kubernetes(name)), each)

@@ -43,6 +43,7 @@ class World:
     tags: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # of groups that were not described, by name
     confirmed: frozenset[str] = frozenset()  # instances that EC2 was asked about now
     unread: frozenset[str] = frozenset()
+    open: frozenset[str] = frozenset()  # instances with an open termination
     members: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     scheduled: Mapping[str, tuple[ScheduledEvent, ...]] | None = None
     unchecked: str = ""
@@ -79,6 +80,7 @@ class World:
             policy=policy_for(policies.policies, name, self._tags(name)) if policies and name else None,
             nodes_seen=cluster not in self.unseen,
             confirmed=instance in self.confirmed,
+            open=instance in self.open,
             group_read=name is not None and name not in self.unread,
             member=self.members.get(instance),
             scheduled=None if self.scheduled is None else self.scheduled.get(instance, ()),
@@ -105,8 +107,9 @@ class World:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
     """Place of one instance in the world. `policy` None: none selects its group. `confirmed`: EC2 was asked now;
-    `group_read`: Auto Scaling was asked for the group; `member`: (group, lifecycle state) as Auto Scaling lists the
-    instance by its id, None if it was not asked; `scheduled`: EC2's events, None if it was not asked.
+    `open`: its termination is under way; `group_read`: Auto Scaling was asked for the group; `member`: (group,
+    lifecycle state) as Auto Scaling lists the instance by its id, None if it was not asked; `scheduled`: EC2's events,
+    None if it was not asked.
     """
 
     id: str
@@ -119,6 +122,7 @@ class Place:
     policy: NodePolicy | None
     nodes_seen: bool
     confirmed: bool = False
+    open: bool = False
     group_read: bool = False
     member: tuple[str, str] | None = None
     scheduled: tuple[ScheduledEvent, ...] | None = None

@@ -11,7 +11,7 @@ from leeward.policy.document import Selector
 from leeward.termination.freshness import Need
 from leeward.termination.instance_state import read, survey
 from tests.events import event
-from tests.fakes.builders import GROUP, a_group, a_policy, policies
+from tests.fakes.builders import CLUSTER, GROUP, a_group, a_policy, policies
 
 I = "i-0abc"  # noqa: E741
 
@@ -84,6 +84,23 @@ def test_ec2s_word_that_it_ends_is_confirmed_once(leaving):
     assert leaving.system.claims.records[I].causes[-1].state == "shutting-down"
     leaving.deliver(state_change("terminated", "state-2"))
     assert asked(leaving) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("is_open", [True, False])
+def test_a_termination_that_is_under_way_learns_that_ec2_takes_its_instance_after_its_policy_is_removed(
+    leaving, is_open
+):
+    """Its hook is answered at once then, and not when the drain looks at the instance again."""
+    system = leaving.system
+    if not is_open:
+        version = system.claims.records[I].version
+        system.claims.close(I, version=version, outcome=Outcome.RETURNED_TO_SERVICE, now=system.clock.now())
+    system.clusters.policies_of[CLUSTER] = policies(replace(a_policy(), selector=Selector(groups=("another",))))
+    system.instances.set_state(I, "shutting-down")
+    before = len(system.claims.records[I].causes)
+    assert leaving.deliver(state_change("shutting-down")) == []
+    assert len(system.claims.records[I].causes) == before + is_open
+    assert (system.claims.records[I].status is Status.OPEN) == is_open
 
 
 @pytest.mark.parametrize("said", ["stopping", "stopped"])
