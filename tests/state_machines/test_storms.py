@@ -72,6 +72,17 @@ def test_a_call_evicts_without_asking_aws_and_without_waiting():
     assert storm.SHORTEST_PAUSE <= answer.pause < storm.SHORTEST_PAUSE + storm.SPREAD
 
 
+@pytest.mark.parametrize(("count", "least", "below"), [(MANY, 8, 16), (500, 8, 16), (1000, 16, 32), (5000, 80, 160)])
+def test_of_more_than_the_places_serve_each_waits_in_proportion(count, least, below):
+    """Second turns of the first nodes leave the places to the first turns of the last ones."""
+    cause = Cause(id="event-1", kind=CauseKind.SPOT_INTERRUPTION, at=START, together=count)
+    record = a_system(MANY).claims.records[I]
+    names = [f"i-{number:017x}" for number in range(200)]
+    records = [replace(record, subject=replace(a_subject(name)), causes=(cause,)) for name in names]
+    pauses = [storm.pause_seconds(record, START) for record in records]
+    assert least <= min(pauses) <= max(pauses) < below
+
+
 def test_one_of_few_is_worked_on_for_some_seconds_which_costs_less_than_transitions():
     system = a_system(FEW, a_pod(grace=5))
     system.claims.note(I, times={"terminating": START}, replacement=Replacement(reason="elsewhere"))

@@ -14,8 +14,9 @@ from leeward.model.termination import TerminationRecord
 from leeward.termination import deadlines
 
 SMALLEST = 20  # instances in about a minute: fewer stay within the limits of AWS, and launch their replacements
-SHORTEST_PAUSE = 8  # seconds; a thousand nodes make some 90 drain calls a second
+SHORTEST_PAUSE = 8  # seconds
 SPREAD = 8  # seconds, by instance: they were claimed in the same second
+SERVED = 500  # nodes: of more each waits longer, in proportion, or second turns would take the places of first ones
 
 
 def in_storm(record: TerminationRecord) -> bool:
@@ -51,7 +52,8 @@ def pause_seconds(record: TerminationRecord, now: datetime, moments: Sequence[da
     """Return the seconds until the next turn: always the same for one instance, never past its release nor past the
     next of the `moments` at which more pods have their turn.
     """
-    pause = SHORTEST_PAUSE + crc32(record.instance.encode()) % SPREAD
+    times = max(1, taken_together(record) / SERVED)
+    pause = int(SHORTEST_PAUSE * times) + crc32(record.instance.encode()) % int(SPREAD * times)
     ends = [] if deadlines.release_at(record, now) is None else [seconds_to_release(record, now)]
     turns = [ceil((moment - now).total_seconds()) for moment in moments if moment > now]
     return min([pause, *ends, *turns])
