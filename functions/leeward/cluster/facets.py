@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar
 
-from leeward.errors import FacetUnavailableError, LeewardError
+from leeward.errors import ClusterGoneError, FacetUnavailableError, LeewardError
 from leeward.isolation import attempt
 
 T = TypeVar("T")
@@ -23,9 +23,10 @@ class Known(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class Unavailable:
-    """Missing value; `reason` in one sentence."""
+    """Missing value; `reason` in one sentence. `gone`: EKS does not know the cluster, so it is never read again."""
 
     reason: str
+    gone: bool = False
 
 
 Facet: TypeAlias = Known[T] | Unavailable
@@ -49,5 +50,5 @@ def load(read: Callable[[], R], note: Callable[[LeewardError], object]) -> Facet
     answer = attempt(read)
     if isinstance(answer, LeewardError):
         note(answer)
-        return Unavailable(str(answer))
+        return Unavailable(str(answer), gone=isinstance(answer, ClusterGoneError))
     return Known(answer)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 
-from leeward.cluster.facets import Known, known_or
+from leeward.cluster.facets import Known, Unavailable, known_or
 from leeward.cluster.state import ClusterState
 from leeward.errors import RetryableError
 from leeward.model.group import LAUNCHING, Group, GroupInstance, LifecycleHook
@@ -28,7 +28,8 @@ LOST_PASSES = timedelta(minutes=3)  # two passes that fail, and the one that is 
 
 
 def settle_launches(state: ClusterState, ports: Ports, result: ReconcileResult) -> None:
-    """Complete launches whose nodes are Ready. The hooks of the other members are kept waiting for as long as a boot
+    """Complete launches whose nodes are Ready, and all of a cluster that EKS has deleted: its nodes cannot be read, and
+    nothing is ended for it. The hooks of the other members are kept waiting for as long as a boot
     may take, and beyond that while the API server cannot say whether the node has joined. Throttled members are tried
     once more a moment later, all of a group after one pause: a short hook does not outlast two passes. An answer that
     is repeated finds nothing waiting; a heartbeat only extends.
@@ -88,7 +89,7 @@ def _settle_member(
     result: ReconcileResult,
 ) -> None:
     node = state.node_of(member.id)
-    if node is not None and node.ready:
+    if (node is not None and node.ready) or (isinstance(state.node_list, Unavailable) and state.node_list.gone):
         answer(ours, group, member, groups, result)
         return
     for hook in ours:

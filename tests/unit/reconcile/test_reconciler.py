@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from leeward.errors import AccessDeniedError, ClusterUnreachableError, ThrottledError
+from leeward.errors import AccessDeniedError, ClusterGoneError, ClusterUnreachableError, ThrottledError
 from leeward.model.group import LAUNCHING, LifecycleHook
 from leeward.model.node import Taint, disruption_taint
 from leeward.model.scheduled_event import ScheduledEvent
@@ -481,6 +481,16 @@ def test_a_launch_hook_is_kept_waiting_while_the_api_server_is_away():
     system.kubernetes.down = True
     assert reconcile_once(system.ports).answered == []
     assert [instance for _, _, instance in system.groups.heartbeats] == [NODE]
+
+
+def test_a_launch_hook_is_answered_when_eks_has_deleted_the_cluster():
+    """No node can become Ready there, and the instance is not ended for it."""
+    system = a_system(hooks=[our_hook(transition=LAUNCHING)])
+    system.groups.begin_launching(GROUP, NODE)
+    system.kubernetes.by_name.clear()
+    system.kubernetes.fail("nodes", ClusterGoneError("No cluster found for name: blue."))
+    assert reconcile_once(system.ports).answered == [NODE]
+    assert system.groups.heartbeats == []
 
 
 class TestLaunchHooks:
