@@ -50,8 +50,10 @@ class LimitsChange:
     def _raise_minimum(self, group: SimGroup) -> None:
         before, group.minimum = group.minimum, self._random.randint(max(group.desired - 2, 0), group.desired)
         self._scene.say(f"MinSize of {group.name} becomes {group.minimum}")
+        _claim(group)
 
         def put_back() -> None:
+            _claim(group)
             group.minimum = before if not group.deleted else 0
             self._finish(group, f"MinSize of {group.name} becomes {group.minimum} again")
 
@@ -147,3 +149,10 @@ def _path(deployment: dict[str, Any]) -> str:
 
 def _with_zones(group: SimGroup, zones: tuple[str, ...]) -> Any:
     return replace(cast(Any, group.plan), zones=zones)
+
+
+def _claim(group: SimGroup) -> None:
+    """Write off the launches of ours that a MinSize makes the owner's: what it demands has nothing to offset
+    (docs/designs/capacity-ledger.md).
+    """
+    group.book.written_off(group.book.most - (group.desired - group.minimum))
