@@ -79,7 +79,7 @@ def test_each_group_says_what_it_has(init, system):
 
 def test_hooks_and_budgets_and_other_controllers_are_named(init, system):
     hook = LifecycleHook(name="drain-me", group="web", transition="autoscaling:EC2_INSTANCE_TERMINATING")
-    system.groups.hooks_of["web"] = [hook]
+    system.groups.hooks_of["web"] = [hook, replace(hook, name="leeward-terminate")]
     none = PodDisruptionBudget(namespace="shop", name="api", selector={}, disruptions_allowed=0, expected_pods=3)
     system.kubernetes.budget_list.append(none)
     text = init()

@@ -56,6 +56,12 @@ def test_without_a_cluster_every_cluster_of_the_deployment_is_paused(command, sy
     assert (written.why, written.until is not None) == ("game day", True)
 
 
+def test_in_an_emergency_no_reason_is_needed(command, system):
+    assert command("pause", "--all")["paused"][0]["why"] == "no reason given"
+    command("resume")
+    assert system.pauses.records[CLUSTER].why == "no reason given"
+
+
 @pytest.mark.parametrize("verb", ["pause", "resume"])
 def test_a_named_profile_and_region_are_those_of_every_call(command, monkeypatch, system, deployment, verb):
     asked = []
@@ -119,7 +125,6 @@ def test_another_writer_is_no_failure_and_five_are(leeward, command, system, mon
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("pause",), "--why"),
         (("pause", "--why", " "), "expected one line"),
         (("pause", "--why", "a\nb"), "expected one line"),
         (("pause", "--why", "x" * 301), "expected one line of at most 300 characters"),

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import yaml
 
 from leeward.cli.tables import count_of
+from leeward.model import well_known
 from leeward.model.group import TERMINATING, Group, LifecycleHook
 from leeward.model.instance import CapacityType, Instance
 from leeward.model.pod import Pod, PodDisruptionBudget
@@ -92,7 +93,8 @@ def _interruption(facts: FirstPolicyFacts) -> Iterator[str]:
     rebalancing = [group.name for group in facts.groups if group.capacity_rebalance]
     if rebalancing:
         yield f"    # CapacityRebalance is on: these groups launch for it themselves: {_listed(rebalancing)}"
-    theirs = sorted({hook.name for hooks in facts.hooks.values() for hook in hooks if hook.transition == TERMINATING})
+    ending = {hook.name for hooks in facts.hooks.values() for hook in hooks if hook.transition == TERMINATING}
+    theirs = sorted(ending - {well_known.TERMINATE_HOOK})
     if theirs:
         yield "    # Terminate hooks that groups have already. Their owners answer them; name here those"
         yield "    # that Leeward is to answer, when the node is drained."

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 _TOOLS = r"(?<![\w.-])(?:kubectl|aws|leeward|cdk|make) (?!drain )"
 _TOKEN = re.compile(r"""(?:'[^']*'|"[^"]*"|<[^>]*>|[^\s'"])+""")
 _PROSE_WORDS = (
-    "a again allows also an and answers ask are as at before by can do does ends for from gives "
-    "has have in is it lets names not of on once or otherwise puts removes says shows so take "
-    "takes tell tells than that the then there to until was what when where which while with"
+    "a again allows also an and answers ask are as at before by can checks continues do does ends explains for from "
+    "gives has have in is it lets names not of on once opens or otherwise puts removes rolls says shows so switches "
+    "take takes tell tells than that the then there to until was what when where which while with without writes"
 )
 _PROSE = frozenset(_PROSE_WORDS.split())
 _END = ",;:)."

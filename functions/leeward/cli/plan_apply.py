@@ -120,7 +120,7 @@ def _refusal_of(request: Request) -> str | None:
     last, plan = request.last, request.plan
     paused = request.snapshot.policies.pauses.voluntary()
     if paused:
-        return f"{paused} (leeward resume ends a pause)"
+        return f"{paused} (to end the pause: leeward resume --cluster {request.snapshot.policies.settings.name})"
     if last is not None and last.open and not _is_same(last, plan.commands):
         execution = f" (execution {last.execution})" if last.execution else ""
         return f"run {last.number}{execution} is under way, and a cluster has one at a time: {last.summary}"

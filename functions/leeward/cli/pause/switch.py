@@ -20,6 +20,7 @@ from leeward.ports.autoscaling import Groups
 from leeward.ports.doctor import Deployment
 from leeward.ports.records import PauseSwitches
 
+NO_REASON = "no reason given"  # an emergency leaves no time for words; the caller is recorded anyway
 TRIES = 5  # other operators and the reconciler write the same item
 LONGEST_WHY = 300  # characters: it stands in every event and in each reason why nothing begins
 
@@ -35,7 +36,9 @@ class Caller:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of both commands."""
     parser.add_argument("--group", metavar="GROUP", default="", help="only this Auto Scaling group")
-    parser.add_argument("--why", metavar="TEXT", required=True, type=one_line, help="the reason, for others to read")
+    parser.add_argument(
+        "--why", metavar="TEXT", default=NO_REASON, type=one_line, help="the reason, for others to read"
+    )
 
 
 def caller_of(arguments: argparse.Namespace, verb: str) -> Caller:

@@ -64,7 +64,7 @@ def _paused(cluster: str, pause: Pause) -> Finding:
         stops = "no disruption, repair or upgrade begins"
     found = f"paused by {pause.by} since {format_instant(pause.since)} {pause.end}, {stops}: {pause.why}"
     group = f" --group {pause.group}" if pause.group else ""
-    return about.warning(found, f"leeward resume --cluster {cluster}{group} --why TEXT when that is over")
+    return about.warning(found, f"leeward resume --cluster {cluster}{group} when that is over")
 
 
 def _evacuated(cluster: str, evacuation: Evacuation) -> Finding:
