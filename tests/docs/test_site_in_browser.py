@@ -10,10 +10,16 @@ from tests.local.browser import Dom, chromium
 
 __all__ = ["chromium"]  # a fixture
 
+DRAWN = Path(__file__).with_name("drawn.js").read_text(encoding="utf-8")
 DIAGRAMS = Path(__file__).with_name("diagrams.js").read_text(encoding="utf-8")
 PAGES = [Path("README.md"), *sorted(Path("docs").rglob("*.md"))]
 LAYOUT = Path(__file__).with_name("layout.js").read_text(encoding="utf-8")
 PHONE, DESKTOP = 390, 1440
+SMALLEST = 11  # pixels of text in a diagram
+OPENED = (  # a copy of the page keeps the closed shadow root of each diagram
+    "<script>const attach = Element.prototype.attachShadow;"
+    "Element.prototype.attachShadow = function (how) { return (this.drawn = attach.call(this, how)); }</script>"
+)
 LIGHT, DARK = "default", "slate"  # Material's schemes
 
 
@@ -85,3 +91,23 @@ def test_mermaid_reads_every_diagram(chromium, site):
     assert len(diagrams) > 6
     refused = found(chromium, f"{mermaid}</script><script>{DIAGRAMS}", diagrams, "--virtual-time-budget=60000")
     assert [said.partition(":")[0] for said in refused] == ["planted"]
+
+
+@pytest.fixture
+def with_diagrams(site):
+    """Copies of the pages with diagrams, with their scripts, whose drawings can be measured."""
+    pages = [page for page in sorted(site.rglob("*.html")) if '<pre class="mermaid">' in page.read_text()]
+    copies = [page.with_name(f"drawn-{page.name}") for page in pages]
+    for page, copy in zip(pages, copies, strict=True):
+        copy.write_text(page.read_text().replace("<head>", f"<head>{OPENED}", 1))
+    yield copies
+    for copy in copies:
+        copy.unlink()
+
+
+def test_every_diagram_can_be_read_on_a_phone_and_a_desktop_light_and_dark(chromium, with_diagrams):
+    """As the site's scripts draw it. A diagram wider than the page scrolls within itself."""
+    task = {"pages": [page.as_uri() for page in with_diagrams], "widths": [PHONE, DESKTOP], "schemes": [LIGHT, DARK]}
+    assert len(task["pages"]) >= 3
+    wrong = found(chromium, DRAWN, {**task, "smallest": SMALLEST}, "--virtual-time-budget=120000")
+    assert "\n".join(wrong) == ""
