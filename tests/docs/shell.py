@@ -22,6 +22,7 @@ ON_AN_ACCOUNT = {"deploy", "account-test"}  # of make
 KUBECTL = {"annotate", "apply", "config", "cordon", "delete", "describe", "get", "kustomize", "label", "patch", "wait"}
 CDK = {"bootstrap", "deploy", "destroy", "diff", "synth"}
 AWS_OPTIONS = {"output", "profile", "query", "region", "cli-input-json", "no-cli-pager"}
+AWS_OPTIONS |= {"kubernetes-version"}  # the CLI's name for `version` of EKS, because --version is its own
 AWS_OWN = {  # commands of the AWS CLI that are no calls of the API, or have options of their own
     ("cloudformation", "deploy"),
     ("ec2", "authorize-security-group-ingress"),
