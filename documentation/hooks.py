@@ -16,6 +16,26 @@ SCRIPTS = {  # from npm, so that a page calls nothing outside -> in the site
     "node_modules/iframe-worker/shim/index.js": "assets/vendor/iframe-worker.js",
 }
 
+ANSWERS, DESIGNS = 3.0, 0.05
+SEARCH: dict[str, dict[str, Any]] = {  # beginning of a page's path -> how the search treats it; the first that fits
+    "features-proof.md": {"exclude": True},
+    "licences.md": {"exclude": True},
+    "benchmarks.md": {"exclude": True},
+    "account-results.md": {"exclude": True},
+    "project/": {"boost": DESIGNS},
+    "designs/": {"boost": DESIGNS},
+    "architecture.md": {"boost": DESIGNS},
+    "features.md": {"boost": DESIGNS},
+    "schema/": {"boost": DESIGNS},
+    "faq.md": {"boost": 2 * ANSWERS},
+    "how-to/": {"boost": ANSWERS},
+    "troubleshooting.md": {"boost": ANSWERS},
+    "operations.md": {"boost": ANSWERS},
+    "runbooks.md": {"boost": ANSWERS},
+    "coming-from/": {"boost": ANSWERS},
+    "coexistence.md": {"boost": ANSWERS},
+}
+
 
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
     """Add the pages of the root, the scripts, and each file outside docs/ that a page links to."""
@@ -32,6 +52,8 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, *, page: Page, **_: Any) -> str:
-    """Return the page with links of the site, in the dialect of its parser."""
+    """Return the page with links of the site, in the dialect of its parser; note how the search treats it."""
     source = links.repository_file(page.file.src_uri)
+    settings = (how for start, how in SEARCH.items() if page.file.src_uri.startswith(start))
+    page.meta.setdefault("search", next(settings, {}))
     return for_python_markdown(links.for_site(source, markdown, ROOT))
