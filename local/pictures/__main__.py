@@ -3,13 +3,16 @@
 The demo's record is kept in `demo.json`, from a run of `make demo`; the simulated run is made again from its seed."""
 
 import json
+import re
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
+import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
-from html import escape
+from html import escape, unescape
 from pathlib import Path
 
 from leeward.cli.report.page import page
@@ -28,6 +31,7 @@ QUIET = (
     *("--run-all-compositor-stages-before-draw", "--virtual-time-budget=3000"),  # else a frame may be half painted
 )
 SECONDS = 120
+AFTER_HEADER = 33  # bytes of a PNG: signature and IHDR
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +94,28 @@ def shoot(picture: Picture, chromium: str) -> Path:
             *(f"--window-size={window}", f"--screenshot={target}", source.as_uri()),
         ]
         subprocess.run(command, check=True, capture_output=True, timeout=SECONDS)
+    target.write_bytes(with_title(target.read_bytes(), title_of(picture.html)))
     return target
+
+
+def title_of(html: str) -> str:
+    """Return the headline of a report, empty without one."""
+    headline = re.search(r"(?s)<h1[^>]*>(.*?)</h1>", html)
+    return unescape(re.sub(r"<[^>]+>", " ", headline[1])).strip() if headline else ""
+
+
+def with_title(png: bytes, title: str) -> bytes:
+    """Return the PNG with a chunk that holds the headline, so that a test compares it with what is drawn today."""
+    content = b"tEXtTitle\0" + title.encode("latin-1", "replace")
+    chunk = struct.pack(">I", len(content) - 4) + content + struct.pack(">I", zlib.crc32(content))
+    return png[:AFTER_HEADER] + chunk + png[AFTER_HEADER:]
+
+
+def title_in(png: bytes) -> str:
+    """Return the headline that `with_title` has put into a PNG, empty without one."""
+    length, name = struct.unpack(">I4s", png[AFTER_HEADER : AFTER_HEADER + 8])
+    content = png[AFTER_HEADER + 8 : AFTER_HEADER + 8 + length]
+    return content.partition(b"\0")[2].decode("latin-1") if name == b"tEXt" else ""
 
 
 def main() -> int:

@@ -45,15 +45,24 @@ def test_every_picture_of_a_report_in_the_documentation_is_made_and_every_one_ma
     assert all((pictures.FOLDER / name).exists() for name in made)
 
 
+def test_the_first_picture_says_what_the_report_of_a_demo_says_today():
+    (said,) = re.findall(r"(?m)^!\[(.+)\]\(docs/pictures/report\.png\)$", Path("README.md").read_text())
+    demo = RunRecord.from_json(json.loads(pictures.DEMO.read_text()))
+    headline_of_report = pictures.title_of(pictures.page(demo))
+    assert headline_of_report
+    assert (said, pictures.title_in((pictures.FOLDER / "report.png").read_bytes())) == (headline_of_report,) * 2
+
+
 def test_chromium_draws_both_schemes_beside_each_other(tmp_path, monkeypatch):
     chromium = need("chromium")
     monkeypatch.setattr(pictures, "FOLDER", tmp_path)
     monkeypatch.setattr(pictures, "ROOT", tmp_path)
-    html = "<!DOCTYPE html><p>a report</p>"
+    html = "<!DOCTYPE html><h1>a report</h1>"
     picture = pictures.Picture(name="both", html=html, width=300, height=200, schemes=("light", "dark"))
     found = pictures.shoot(picture, chromium).read_bytes()
     assert found.startswith(b"\x89PNG")
     assert struct.unpack(">II", found[16:24]) == (600, 200)
+    assert pictures.title_in(found) == "a report"
 
 
 def test_without_chromium_it_says_how_to_install_it(monkeypatch, capsys):
