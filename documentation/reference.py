@@ -7,7 +7,6 @@ import argparse
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from leeward.cli.examples import EXAMPLES
 from leeward.cli.main import COMMANDS, build_parser
@@ -22,7 +21,6 @@ def pages() -> Mapping[Path, str]:
     """Return each generated page with its text."""
     return {
         Path("docs/reference/commands.md"): commands(),
-        Path("docs/reference/policy-keys.md"): policy_keys(),
         Path("docs/schema/README.md"): schemas(),
     }
 
@@ -34,7 +32,7 @@ def commands() -> str:
         "# Commands and options",
         GENERATED,
         "Every command of `leeward` with what it takes, as `leeward COMMAND --help` prints it.",
-        "[The `leeward` command](../command-line.md) explains output, exit codes and what each command reads.",
+        "[The `leeward` command](../command-line.md) says what their answers mean.",
         "<!-- account: the live examples read a cluster -->",
         "## General options",
         "They may stand before or after the command.",
@@ -85,92 +83,6 @@ def _spelled(action: argparse.Action) -> str:
     return ", ".join(f"`{option}{_code(takes)}`" for option in action.option_strings)
 
 
-def policy_keys() -> str:
-    """Return the page with every key of policies and settings, its values and its default."""
-    schema = json.loads((SCHEMAS / "node-policy.json").read_text())
-    lines = [
-        "# Keys of a policy",
-        GENERATED,
-        "Every key that [schema/node-policy.json](../schema/node-policy.json) knows.",
-        "[The policy reference](../policy.md) explains them with examples; a key that is not here is refused.",
-    ]
-    for kind in ("NodePolicy", "ClusterSettings"):
-        spec = schema["$defs"][kind]["properties"]["spec"]
-        lines.append(f"## {kind}")
-        sections = {name: _resolved(schema, inner) for name, inner in spec["properties"].items()}
-        below_each = {name: list(_keys(schema, inner)) for name, inner in sections.items()}
-        lines += _key_table(schema, [(name, inner) for name, inner in sections.items() if not below_each[name]])
-        for name, keys in below_each.items():
-            if keys:
-                lines += [f"### spec.{name}", _sentence(sections[name]), *_key_table(schema, keys)]
-    return _page(lines)
-
-
-def _sentence(section: dict[str, Any]) -> str:
-    text = section["description"]
-    default = f" Default: `{_plain_json(section['default'])}`." if "default" in section else ""
-    return f"{text[:1].upper()}{text[1:]}.{default}"
-
-
-def _key_table(schema: dict[str, Any], keys: list[tuple[str, dict[str, Any]]]) -> Iterator[str]:
-    """Return a table of the keys; none where there are no keys."""
-    rows = []
-    for path, inner in keys:
-        default = f"`{_code(_plain_json(inner['default']))}`" if "default" in inner else "-"
-        rows.append(f"| `{path}` | {_values(schema, inner)} | {default} | {_cell(inner.get('description', ''))} |")
-    if rows:
-        yield "\n".join(["| key | values | default | meaning |", "|---|---|---|---|", *rows])
-
-
-def _keys(schema: dict[str, Any], node: dict[str, Any], path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
-    """Return every key below a section with its schema, named from there; keys of a list's elements follow `[]`."""
-    if "items" in node:
-        yield from _keys(schema, _resolved(schema, node["items"]), f"{path}[]")
-    for name, inner in node.get("properties", {}).items():
-        key, whole = f"{path}.{name}".removeprefix("."), _resolved(schema, inner)
-        yield key, whole
-        yield from _keys(schema, whole, key)
-
-
-def _resolved(schema: dict[str, Any], node: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema node with what it refers to; its own words win."""
-    name = node.get("$ref", "").rpartition("/")[2]
-    return {**schema["$defs"][name], **node} if name else node
-
-
-def _values(schema: dict[str, Any], node: dict[str, Any]) -> str:
-    """Return the values that the schema allows, in a few words."""
-    if "enum" in node or "const" in node:
-        return ", ".join(f"`{value}`" for value in node.get("enum", [node.get("const")]))
-    name = node.get("$ref", "").rpartition("/")[2]
-    if name:
-        return "N or N%" if name == "countOrShare" else name
-    alternatives = node.get("anyOf") or node.get("oneOf")
-    if alternatives:
-        return " or ".join(dict.fromkeys(_values(schema, one) for one in alternatives))
-    return _kinds(schema, node) + _range(node)
-
-
-def _kinds(schema: dict[str, Any], node: dict[str, Any]) -> str:
-    """Return the JSON types of a value, a list with what it holds."""
-    kinds = node.get("type", "string")
-    if kinds == "array":
-        return f"list of {_values(schema, node.get('items', {}))}"
-    if kinds == "object":
-        return "section" if "properties" in node else "map of text"
-    names = kinds if isinstance(kinds, list) else [kinds]
-    return " or ".join("section" if kind == "object" else kind for kind in names)
-
-
-def _range(node: dict[str, Any]) -> str:
-    low, high = node.get("minimum", node.get("exclusiveMinimum")), node.get("maximum")
-    if low is None and high is None:
-        return ""
-    if high is None:
-        return f", at least {low}"
-    return f", {low if low is not None else ''} to {high}"
-
-
 def schemas() -> str:
     """Return the page that lists the JSON Schemas."""
     rows = []
@@ -196,10 +108,6 @@ def _cell(text: str) -> str:
 def _code(text: str) -> str:
     """Return text for a code span within a table, where Git hosts read a bare pipe as the end of the cell."""
     return text.replace("|", r"\|")
-
-
-def _plain_json(value: object) -> str:
-    return value if isinstance(value, str) and value else json.dumps(value, ensure_ascii=False)
 
 
 def _page(parts: list[str]) -> str:
