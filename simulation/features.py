@@ -56,6 +56,7 @@ class Feature(StrEnum):
     LONG_GRACE = "grace period beyond the time-out"
     REFUSING = "unmanaged pods and local data are refused"
     POLICIES_CHANGE = "policies change"
+    SETTLE_AUTO = "settle time by what targets the nodes"  # some of the clusters have a Service with a node port
 
     OTHER_DEPLOYMENT = "another deployment on the cluster"
     FLAGS = "drains and upgrades with flags"
@@ -103,6 +104,7 @@ INDEPENDENT: Mapping[Feature, float] = {
     Feature.TOKEN_BUCKETS: 0.1,
     Feature.MANAGED: 0.1,
     Feature.ALIASES: 0.1,
+    Feature.SETTLE_AUTO: 0.15,
     Feature.AUTOMATIC: 0.1,
     Feature.ALARMS: 0.15,
     Feature.BLOCKS: 0.1,
@@ -202,6 +204,8 @@ def with_fleet(fleet: Fleet, features: frozenset[Feature], random: Random) -> Fl
     for feature in sorted(features & POLICIES.keys()):
         changed = [POLICIES[feature](policy, Random(f"{random.random()}")) for policy in policies.policies]
         policies = replace(policies, policies=tuple(changed))
+    if Feature.SETTLE_AUTO in features and random.random() < 0.5:
+        fleet = replace(fleet, workloads=(*fleet.workloads, policy_features.NODE_PORT))
     if Feature.LONG_PODS in features:
         fleet = replace(fleet, workloads=with_long_pods(fleet.workloads, Random(f"{random.random()}")))
     if Feature.OPTED_OUT in features:
@@ -269,4 +273,5 @@ POLICIES: Mapping[Feature, Callable[[NodePolicy, Random], NodePolicy]] = {
     Feature.AUTOMATIC: policy_features.automatic,
     Feature.CONDITIONS: policy_features.conditions,
     Feature.PRESCALE: policy_features.prescale,
+    Feature.SETTLE_AUTO: policy_features.settle_auto,
 }

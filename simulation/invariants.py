@@ -163,6 +163,7 @@ class Checker:
             (Rule.DEADLINE, self._nodes.deadlines),
             (Rule.IN_SERVICE, self._leaving.targets),
             (Rule.VOLUMES, self._leaving.volumes),
+            (Rule.SETTLED, self._leaving.settled),
             (Rule.CAUSE, self._messages.causes),
             (Rule.MALFORMED, self._messages.malformed),
             (Rule.PLACEMENT, self._placements),

@@ -3,8 +3,10 @@
 The rules read targets, attachments and replicas themselves and share no code with the product's waits."""
 
 from collections.abc import Iterator
+from datetime import timedelta
 
 from leeward.model import well_known
+from leeward.policy.document import SETTLES
 from local.cluster.objects import Obj, annotations_of, is_ready, name_of
 from local.cluster.selectors import label_selector_matches
 from local.cluster.volumes import claim_names
@@ -41,12 +43,32 @@ class LeavingRules:
         """Yield volumes still attached when our TerminateInstance, or our answer to the last hook, ends the
         instance.
         """
-        answered = self._new("answers", view.completed_hooks)
-        gone = [instance for group, hook, instance, by_us in answered if by_us and view.ends(hook, group)]
-        gone += [i for i in self._new("asked", view.terminations) if not any(hold.ours for hold in view.holds(i))]
-        for instance in gone:
-            if view.running(instance) and self._could_hold(instance, view):
+        for instance in self._released("volumes", view):
+            policy = self._times.policy(instance, view)
+            span = policy.drain.volume_detach_timeout if policy is not None else timedelta()
+            if view.running(instance) and self._could_hold(instance, span, view):
                 yield from (f"{instance} with {volume}" for volume in _left_attached(instance, view))
+
+    def settled(self, view: WorldView) -> Iterator[str]:
+        """Yield instances that we end sooner after their last eviction than `drain.settle` allows; with `auto` where a
+        Service of the cluster has a node port.
+        """
+        for instance in self._released("settled", view):
+            policy = self._times.policy(instance, view)
+            settle = policy.drain.settle if policy is not None else timedelta()
+            if settle is None:
+                settle = SETTLES if _has_node_port(view) else timedelta()
+            if view.running(instance) and self._could_hold(instance, settle, view):
+                yield f"{instance} {view.now - self._last_eviction[instance]:.0f} s after its last eviction"
+
+    def _released(self, name: str, view: WorldView) -> Iterator[str]:
+        """Yield instances for which our TerminateInstance, or our answer to the last hook, is new to this rule."""
+        for group, hook, instance, by_us in self._new(f"{name}: answers", view.completed_hooks):
+            if by_us and view.ends(hook, group):
+                yield instance
+        for instance in self._new(f"{name}: asked", view.terminations):
+            if not any(hold.ours for hold in view.holds(instance)):
+                yield instance
 
     def _could_wait(self, eviction: Eviction, view: WorldView) -> bool:
         policy = self._times.policy(eviction.instance, view)
@@ -57,19 +79,25 @@ class LeavingRules:
             return False
         return eviction.at.timestamp() < self._times.deregistered_by(eviction.instance, policy, view)
 
-    def _could_hold(self, instance: str, view: WorldView) -> bool:
-        """Return whether the termination could have waited. Its last pod cannot have left before the last eviction;
-        after the drain's time it is released all the same.
+    def _could_hold(self, instance: str, span: timedelta, view: WorldView) -> bool:
+        """Return whether the termination could have waited for that span. Its last pod cannot have left before the
+        last eviction; after the drain's time it is released all the same.
         """
         policy, last = self._times.policy(instance, view), self._last_eviction.get(instance)
         if policy is None or last is None or self._times.unsettled(view) or self._times.asked.is_warned(instance):
             return False
         over = self._times.over(instance, policy.drain, view)
         ends = self._times.node_deadline(instance, policy, view)
-        until = last + policy.drain.volume_detach_timeout.total_seconds()
+        until = last + span.total_seconds()
         begun = self._times.begun(instance, view)
         within = begun is not None and last >= begun and over is not None and view.now < over - CLOCKS
         return within and view.now < min(until, until if ends is None else ends) - CLOCKS
+
+
+def _has_node_port(view: WorldView) -> bool:
+    """Return whether a Service of the cluster is reached through nodes."""
+    ports = (port for service in view.cluster.store.each("services") for port in service["spec"].get("ports") or ())
+    return any(port.get("nodePort") for port in ports)
 
 
 def exclusions(view: WorldView) -> Iterator[str]:

@@ -7,9 +7,16 @@ from typing import Any
 
 from leeward.policy.document import Budget, DrainPolicy, NodePolicy, OnAlarm, OnShift, Window
 from leeward.policy.repair import RepairAction, RepairCondition
+from local.cluster.objects import Obj
 from simulation.fleets import REGION
 
 ZONES = tuple(f"{REGION}{letter}" for letter in "abc")  # those that every fleet has
+NODE_PORT: Obj = {
+    "apiVersion": "v1",
+    "kind": "Service",
+    "metadata": {"name": "edge", "namespace": "default"},
+    "spec": {"type": "NodePort", "ports": [{"port": 80, "nodePort": 30080}]},
+}
 OPEN_EVERY, OPEN_FOR = 40, 20  # minutes of an hour: windows of automatic upgrades
 
 
@@ -53,6 +60,10 @@ def grace(policy: NodePolicy, random: Random) -> NodePolicy:
 
 def refusing(policy: NodePolicy, random: Random) -> NodePolicy:
     return _with_drain(policy, evict_unmanaged=random.random() < 0.5, delete_local_data=random.random() < 0.5)
+
+
+def settle_auto(policy: NodePolicy, _: Random) -> NodePolicy:
+    return _with_drain(policy, settle=None)
 
 
 def _with_drain(policy: NodePolicy, **changes: Any) -> NodePolicy:

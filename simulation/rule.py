@@ -45,6 +45,7 @@ class Rule(StrEnum):
     REST = "the world comes to rest"
     IN_SERVICE = "no pod evicted while a load balancer still has its node, where there is time"
     VOLUMES = "no instance released by us while a volume of an evicted pod is attached, where there is time"
+    SETTLED = "no empty node released by us within its settle time, where there is time and something may target it"
     STALE_TAINT = "no taint of ours without an open record"
     GONE = "no open record whose instance is gone"
     HOOK = "no hook of ours waits without an open record"

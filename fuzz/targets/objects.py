@@ -21,9 +21,10 @@ from leeward.model.deployment import Deployment
 from leeward.model.node import Node
 from leeward.model.node_condition import NodeCondition
 from leeward.model.pod import Pod, PodDisruptionBudget
+from leeward.model.service import Service
 from leeward.scheduling.nodes import NodeSpec
 from leeward.scheduling.pods import PodReader
-from leeward.upgrade.cordoning import Service, Slice
+from leeward.upgrade.cordoning import Slice
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 BORN = "2026-04-01T08:00:00Z"

@@ -160,6 +160,37 @@ class TestVolumes:
         assert checker.after_event(world) == []
 
 
+class TestSettled:
+    @pytest.mark.parametrize(
+        ("settle", "ports", "seconds", "reported"),
+        [
+            (timedelta(seconds=60), (), 50, True),
+            (timedelta(seconds=60), (), 61, False),
+            (None, (), 0, False),
+            (None, ({"port": 80, "nodePort": 30080},), 50, True),
+            (None, ({"port": 80, "nodePort": 30080},), 61, False),
+        ],
+    )
+    def test_a_node_that_something_may_target_stays_for_its_settle_time(self, world, settle, ports, seconds, reported):
+        checker = Checker()
+        draining(world, drain=DrainPolicy(settle=settle))
+        service = {"metadata": {"name": "edge", "namespace": "default"}, "spec": {"type": "NodePort", "ports": ports}}
+        world.cluster.create("services", {"apiVersion": "v1", "kind": "Service", **service}, "default")
+        evict(world)
+        assert checker.after_event(world) == []
+        world.clock.sleep(seconds)
+        world.terminations.append(INSTANCE)
+        assert rules(checker.after_event(world)) == ([Rule.SETTLED] if reported else [])
+
+    def test_a_spot_instance_does_not_wait(self, world):
+        checker = Checker()
+        draining(world, spot=True)
+        evict(world)
+        checker.after_event(world)
+        world.terminations.append(INSTANCE)
+        assert checker.after_event(world) == []
+
+
 class TestAtTheEnd:
     def test_a_node_that_serves_again_and_is_kept_out_by_us_is_reported(self, world):
         world.api.taint(world.api.node(NODE), TAINT, exclude=True)

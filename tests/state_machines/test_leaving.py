@@ -14,9 +14,10 @@ from leeward.model.pod import Owner
 from leeward.model.target import Target, TargetKind
 from leeward.model.termination import CauseKind
 from leeward.policy.document import DrainPolicy
+from leeward.ports.kubernetes import Listed
 from leeward.termination.drain_step import STEPS
 from leeward.termination.run import Next, Run
-from tests.fakes.builders import GROUP, our_hook
+from tests.fakes.builders import GROUP, a_group, our_hook
 from tests.fakes.clock import START
 from tests.state_machines.test_walks import I, a_budget, a_pod, a_system, claim, ended, spot
 from tests.state_machines.walker import Walker
@@ -152,6 +153,31 @@ class TestLoadBalancers:
         assert reported(system, "AwaitingDeregistration")[0].startswith(
             "target 10.0.1.9:30080 of k8s-shop-web (draining)"
         )
+
+    @pytest.mark.parametrize(
+        ("services", "group", "targets", "settles"),
+        [
+            ([], {}, [], 0),
+            ([{"type": "ClusterIP"}], {}, [], 0),
+            ([{"type": "NodePort", "ports": [{"nodePort": 30080}]}], {}, [], 60),
+            ([], {"balancers": ("arn:web",)}, [], 60),
+            ([], {}, [TargetKind.INSTANCE], 60),
+        ],
+    )
+    def test_an_empty_node_settles_by_itself_only_where_a_load_balancer_can_target_it(
+        self, services, group, targets, settles
+    ):
+        drain = DrainPolicy(settle=None, deregistration_timeout=timedelta(0))
+        system = a_system(pods=[a_pod()], drain=drain, group=replace(a_group(GROUP, I), **group))
+        system.kubernetes.raw[Listed.SERVICES] = [
+            {"metadata": {"namespace": "shop", "name": f"web-{number}"}, "spec": spec}
+            for number, spec in enumerate(services)
+        ]
+        system.load_balancers.registered = [a_target(kind=kind) for kind in targets]
+        claim(system, CauseKind.MANUAL)
+        assert Walker(system).run(I).ended == "Terminated"
+        times = system.claims.records[I].times
+        assert (times["terminating"] - times["drained"]).total_seconds() == pytest.approx(settles, abs=5)
 
     @pytest.mark.parametrize("error", [ThrottledError("rate exceeded"), AwsUnavailableError("no answer")])
     def test_load_balancers_that_do_not_answer_are_asked_until_the_time_is_over(self, error):

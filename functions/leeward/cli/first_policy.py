@@ -108,7 +108,7 @@ def _drain(facts: FirstPolicyFacts) -> Iterator[str]:
     yield "    timeout: 15m"
     yield "    # true: such a pod is deleted, whatever its budget says."
     yield "    force: false"
-    yield "    # An empty node waits so long for load balancers that still send it traffic."
+    yield "    # An empty node waits so long for load balancers that still send it traffic; auto: only where one can."
     yield "    settle: 60s"
     none = [f"{one.namespace}/{one.name}" for one in facts.budgets if one.expected_pods and not one.disruptions_allowed]
     if none:

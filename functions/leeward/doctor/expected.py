@@ -163,6 +163,7 @@ NEEDED: Mapping[str, frozenset[Rule]] = {
     "leeward-taint": _PLANNING | _WRITES,
     "leeward-act": _BOTH.union(
         _ATTACHMENTS,
+        _rules("", ["services"], "list"),
         _WRITES,
         _rules("", ["nodes"], "delete"),
         _rules("", ["pods"], "get", "delete"),

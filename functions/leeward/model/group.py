@@ -130,6 +130,7 @@ class GroupFacts:
     capacity_rebalance: bool = False
     retains: bool = False
     capacity_units: str = ""
+    balancers: tuple[str, ...] = ()  # target groups, load balancers and traffic sources that are attached to it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,6 +178,7 @@ class Group(GroupFacts):
             retains=_retains(raw.get("InstanceLifecyclePolicy") or {}),
             propagated=frozenset(tag["Key"] for tag in raw.get("Tags", ()) if tag.get("PropagateAtLaunch")),
             capacity_units=_capacity_units(raw),
+            balancers=_balancers(raw),
         )
 
     @property
@@ -223,3 +225,10 @@ def _capacity_units(raw: Mapping[str, Any]) -> str:
 def _retains(policy: Mapping[str, Any]) -> bool:
     """Parse `InstanceLifecyclePolicy.RetentionTriggers.TerminateHookAbandon`; terminate is Auto Scaling's default."""
     return (policy.get("RetentionTriggers") or {}).get("TerminateHookAbandon") == "retain"
+
+
+def _balancers(raw: Mapping[str, Any]) -> tuple[str, ...]:
+    """Parse what sends requests to the group's instances: TrafficSources lists all kinds, in answers since 2023."""
+    named = (*(raw.get("TargetGroupARNs") or ()), *(raw.get("LoadBalancerNames") or ()))
+    sources = (str(source.get("Identifier", "")) for source in raw.get("TrafficSources") or ())
+    return tuple(dict.fromkeys((*named, *sources)))

@@ -85,6 +85,7 @@ def _group_item(group: SeenGroup) -> dict[str, Any]:
         item["name"], item["tags"] = group.facts.name, dict(group.facts.tags)
         item["capacityRebalance"], item["retains"] = group.facts.capacity_rebalance, group.facts.retains
         item |= {"capacityUnits": group.facts.capacity_units} if group.facts.capacity_units else {}
+        item |= {"balancers": list(group.facts.balancers)} if group.facts.balancers else {}
     return item
 
 
@@ -95,6 +96,7 @@ def _group_of(raw: Mapping[str, Any]) -> SeenGroup:
         capacity_rebalance=bool(raw.get("capacityRebalance", False)),
         retains=bool(raw.get("retains", False)),
         capacity_units=raw.get("capacityUnits", ""),
+        balancers=tuple(raw.get("balancers", ())),
     )
     return SeenGroup(
         at=parse_instant(raw["at"]),

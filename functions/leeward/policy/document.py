@@ -68,6 +68,9 @@ class InterruptionPolicy:
     drain_block_before: timedelta = timedelta(minutes=10)  # before EC2 terminates a Capacity Block's instances
 
 
+SETTLES = timedelta(seconds=60)  # default of drain.settle, and the most that `auto` waits
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrainPolicy:
     """Drain of pods. The last three booleans are the document's evict|refuse, delete|refuse, evict|surge."""
@@ -75,7 +78,7 @@ class DrainPolicy:
     timeout: timedelta = timedelta(minutes=15)
     force: bool = False
     termination_grace_period: timedelta | None = None
-    settle: timedelta = timedelta(seconds=60)
+    settle: timedelta | None = SETTLES  # None: auto, decided for each node (`termination.settling`)
     deregistration_timeout: timedelta = timedelta(minutes=5)
     volume_detach_timeout: timedelta = timedelta(minutes=6)
     evict_unmanaged: bool = True
@@ -86,6 +89,11 @@ class DrainPolicy:
     def longest(self) -> timedelta:
         """Longest time that a drain may take for its pods."""
         return max(self.timeout, self.termination_grace_period or self.timeout)
+
+    @property
+    def longest_settle(self) -> timedelta:
+        """Longest time that an empty node may stay."""
+        return SETTLES if self.settle is None else self.settle
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

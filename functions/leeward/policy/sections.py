@@ -102,7 +102,7 @@ def drain(spec: Section) -> DrainPolicy:
             timeout=section.duration("timeout", default.timeout),
             force=section.boolean("force", default.force),
             termination_grace_period=section.duration("terminationGracePeriod", None),
-            settle=section.duration("settle", default.settle),
+            settle=section.duration_or("settle", default.settle, "auto", timedelta()),
             deregistration_timeout=section.duration("deregistrationTimeout", default.deregistration_timeout),
             volume_detach_timeout=section.duration("volumeDetachTimeout", default.volume_detach_timeout),
             evict_unmanaged=section.choice("unmanagedPods", default.evict_unmanaged, yes="evict", no="refuse"),

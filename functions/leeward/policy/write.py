@@ -151,7 +151,7 @@ def _drain(policy: NodePolicy) -> dict[str, Any]:
         "timeout": format_duration(section.timeout),
         "force": section.force,
         "terminationGracePeriod": None if grace is None else format_duration(grace),
-        "settle": format_duration(section.settle),
+        "settle": "auto" if section.settle is None else format_duration(section.settle),
         "deregistrationTimeout": format_duration(section.deregistration_timeout),
         "volumeDetachTimeout": format_duration(section.volume_detach_timeout),
         "unmanagedPods": "evict" if section.evict_unmanaged else "refuse",

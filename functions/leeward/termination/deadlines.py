@@ -116,14 +116,15 @@ def held_by(
     return min(moment for moment in ends if moment is not None)
 
 
-def settle_seconds(record: TerminationRecord, policy: DrainPolicy, now: datetime) -> int:
+def settle_seconds(record: TerminationRecord, settle: timedelta, now: datetime) -> int:
     """Return how long, in seconds, the empty node stays so that load balancers deregister it (docs/features.md, U11).
-    It does not exceed the detach deadline. The node of a Capacity Block stays until then: a group that is asked to
-    terminate it launches another into the block, which would have to be drained at once. The node of an upgrade that
-    has started it ahead of a launch waits for that one, which its termination offsets.
+    `settle`: as `settling.py` decides it. The result does not exceed the detach deadline. The node of a Capacity Block
+    stays until then: a group that is asked to terminate it launches another into the block, which would have to be
+    drained at once. The node of an upgrade that has started it ahead of a launch waits for that one, which its
+    termination offsets.
     """
-    settle = max(policy.settle, LAUNCH_WITHIN) if record.awaits_launch else policy.settle
-    end = record.times.get("drained", now) + settle
+    span = max(settle, LAUNCH_WITHIN) if record.awaits_launch else settle
+    end = record.times.get("drained", now) + span
     detach = detach_deadline(record, now)
     if detach is not None and all(cause.kind is CauseKind.CAPACITY_BLOCK for cause in record.causes):
         end = detach

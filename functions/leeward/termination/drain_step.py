@@ -19,8 +19,7 @@ from leeward.model.termination import TerminationRecord
 from leeward.ports import Ports
 from leeward.ports.clock import Clock
 from leeward.ports.kubernetes import Kubernetes
-from leeward.ports.records import Claims
-from leeward.termination import deadlines, decisions, evacuated, target_deregistration, volume_detachment
+from leeward.termination import deadlines, decisions, evacuated, settling, target_deregistration, volume_detachment
 from leeward.termination.capacity_ledger import only_surplus
 from leeward.termination.drain_events import (
     DEREGISTERING,
@@ -276,7 +275,7 @@ def _emptied(
     if situation.record.surges or situation.policy.drain.surge_single_replicas:
         with suppress(ClusterUnreachableError, ThrottledError):  # the record keeps it, `remove_node` repeats it
             put_back(run.instance, kubernetes, ports.claims)
-    settled = _drained(run, situation, "every pod that has to leave has left", ports.clock, ports.claims)
+    settled = _drained(run, situation, "every pod that has to leave has left", ports)
     if settled.pause > 0:
         return settled
     volumes = volume_detachment.before_the_end(situation, started, node, plan, kubernetes, ports)
@@ -289,15 +288,16 @@ def _emptied(
     return replace(waits, next=Next.DRAINED)
 
 
-def _drained(run: Run, situation: InstanceState, why: str, clock: Clock, claims: Claims) -> Run:
+def _drained(run: Run, situation: InstanceState, why: str, ports: Ports) -> Run:
     """Return the settle time left. A pause leads back here: before a hook needs a heartbeat, and each minute, so that a
     node whose taint was removed is tainted again, and emptied of the pods that came.
     """
-    now = clock.now()
+    now = ports.clock.now()
     record = situation.record
-    claims.note_attempt(record.instance, record.attempt, times={"drained": now})
+    ports.claims.note_attempt(record.instance, record.attempt, times={"drained": now})
     times = {"drained": now, **record.times}
-    pause = min(deadlines.settle_seconds(replace(record, times=times), situation.policy.drain, now), SETTLING_PAUSE)
+    settle = settling.settle_of_node(situation, ports)
+    pause = min(deadlines.settle_seconds(replace(record, times=times), settle, now), SETTLING_PAUSE)
     for due in next_heartbeats(situation, now):
         pause = min(pause, max(ceil((due - now).total_seconds()), 1))
     return replace(run, next=Next.DRAINED, pause=pause, why=why)
@@ -337,7 +337,7 @@ def _unfinished(
     match Next.DRAINED if silent else after:
         case Next.DRAINED:
             report_given_up(node, f"{over}: {why}", kubernetes, now)
-            return _drained(run, situation, f"{over}, let go although {why}", ports.clock, ports.claims)
+            return _drained(run, situation, f"{over}, let go although {why}", ports)
         case Next.FAILED:
             return replace(run, next=Next.FAILED, why=f"PodEvictionFailure: {over}: {why}"[:500])
         case _:

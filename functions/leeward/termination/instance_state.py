@@ -170,6 +170,7 @@ def _seen_group(
             capacity_rebalance=listing.capacity_rebalance,
             retains=listing.retains,
             capacity_units=listing.capacity_units,
+            balancers=listing.balancers[:1],  # the record is small, and any is enough
         ),
         lifecycle=lifecycle,
         hooks=hooks,

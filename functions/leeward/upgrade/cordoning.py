@@ -13,8 +13,10 @@ from leeward.errors import LeewardError, ObjectGoneError
 from leeward.model import well_known
 from leeward.model.node import Node
 from leeward.model.raw_fields import mapping, mappings, metadata_of, text, texts
+from leeward.model.service import Service
 from leeward.ports import Ports
 from leeward.ports.kubernetes import Clusters, Kubernetes, Listed
+from leeward.termination.settling import services_of
 from leeward.upgrade.lease import read, written
 from leeward.upgrade.members import Age
 from leeward.upgrade.observation import Observation, observe
@@ -55,21 +57,6 @@ def set_cordons(record: UpgradeRecord, observation: Observation, clusters: Clust
             elif one.age is Age.NEW and well_known.CORDONED_FOR in one.node.annotations:
                 kubernetes.uncordon(one.node)
     return count
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Service:
-    """A Service. `key`: namespace/name; `balanced`: of type LoadBalancer."""
-
-    key: str
-    balanced: bool
-
-    @classmethod
-    def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        """Parse a Service of the API."""
-        meta, spec = metadata_of(raw, "service"), mapping(raw.get("spec"))
-        key = f"{text(meta.get('namespace'), 'default')}/{meta['name']}"
-        return cls(key=key, balanced=spec.get("type") == "LoadBalancer")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +113,7 @@ def look_for_exclusion(kubernetes: Kubernetes, new: Collection[str]) -> Exclusio
     read, nothing leaves at once: that is never wrong.
     """
     try:
-        services = kubernetes.read(Listed.SERVICES, Service.from_json)
+        services = services_of(kubernetes)
         balanced = any(one.balanced for one in services)
         slices = kubernetes.read(Listed.ENDPOINT_SLICES, Slice.from_json) if balanced else ()
     except LeewardError as error:

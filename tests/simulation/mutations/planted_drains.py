@@ -45,6 +45,18 @@ OF_DRAINS = (
         tests=("tests/unit/reconcile/test_capacity_blocks.py",),
     ),
     Planted(
+        name="drain.settle auto ends a node that node ports reach at once",  # the rule SETTLED fails the worlds with it
+        story="looks at the group's own load balancers alone",
+        edits=(
+            edit(
+                "leeward.termination.settling.settle_time",
+                "any(service.on_nodes for service in known)",
+                "False",
+            ),
+        ),
+        tests=("tests/unit/termination/test_settling.py",),
+    ),
+    Planted(
         name="the empty node of a Capacity Block is terminated at once",
         story="settles it as any other node",
         edits=(

@@ -253,6 +253,7 @@ REFUSALS = [  # spec, path, found, part of what was expected
         '"172801s"',
         "from 1m to 48h",
     ),
+    ({"drain": {"settle": "never"}}, "drain.settle", '"never"', "auto or a duration such as 15m"),
     ({"interruption": {"hooks": [""]}}, "interruption.hooks[0]", '""', "text that is not empty"),
     (
         {"node": {"annotations": {"leeward.dev/empty-since": "now", "leeward.dev/do-not-disrupt": "true"}}},

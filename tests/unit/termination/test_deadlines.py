@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from leeward.model.deadlines import detach_deadline, is_abrupt, known_deadline, taken_at
 from leeward.model.termination import Cause, CauseKind, Status, TerminationRecord
-from leeward.policy.document import DrainPolicy, Heartbeat
+from leeward.policy.document import SETTLES, DrainPolicy, Heartbeat
 from leeward.termination import decisions, heartbeat_times
 from leeward.termination.deadlines import LAUNCH_WITHIN, drain_end, out_of_time, release_at, settle_seconds
 from tests.fakes.builders import a_subject, our_hook
@@ -163,7 +163,7 @@ def test_the_empty_node_of_an_upgrade_waits_for_the_launch_that_it_offsets_unles
     early = a_cause(CauseKind.UPGRADE, awaits_launch=True)
     drained = {"drained": NOW - 2 * MINUTE}
     others = (a_cause(CauseKind.UPGRADE, id_="offset"), a_cause(CauseKind.SURPLUS), a_cause(CauseKind.MANUAL))
-    waits = settle_seconds(a_record(early, times=drained), DrainPolicy(), NOW)
+    waits = settle_seconds(a_record(early, times=drained), SETTLES, NOW)
     assert waits == (LAUNCH_WITHIN - 2 * MINUTE).total_seconds()
-    assert [settle_seconds(a_record(early, other, times=drained), DrainPolicy(), NOW) for other in others] == [0, 0, 0]
-    assert settle_seconds(a_record(early, times=drained), DrainPolicy(), NOW + 3 * MINUTE) == 0, "the group replaces it"
+    assert [settle_seconds(a_record(early, other, times=drained), SETTLES, NOW) for other in others] == [0, 0, 0]
+    assert settle_seconds(a_record(early, times=drained), SETTLES, NOW + 3 * MINUTE) == 0, "the group replaces it"

@@ -3,7 +3,8 @@
 import pytest
 
 from leeward.errors import AccessDeniedError
-from leeward.upgrade.cordoning import Service, Slice, exclusion, look_for_exclusion
+from leeward.model.service import Service
+from leeward.upgrade.cordoning import Slice, exclusion, look_for_exclusion
 
 META = {"namespace": "shop", "name": "web"}
 BALANCED = Service.from_json({"metadata": META, "spec": {"type": "LoadBalancer"}})

@@ -93,7 +93,7 @@ def _waits(record: TerminationRecord, now: datetime) -> bool:
 def _allowed(facts: Facts, record: TerminationRecord) -> timedelta:
     drain = _drain_of(facts, record)
     patience = max(drain.timeout, drain.termination_grace_period or drain.timeout)
-    return patience + drain.deregistration_timeout + drain.settle + drain.volume_detach_timeout + LAUNCH_AND_END
+    return patience + drain.deregistration_timeout + drain.longest_settle + drain.volume_detach_timeout + LAUNCH_AND_END
 
 
 def _drain_of(facts: Facts, record: TerminationRecord) -> DrainPolicy:

@@ -14,6 +14,7 @@ from leeward.model.instance import Instance
 from leeward.model.node import Node
 from leeward.model.pod import Pod
 from leeward.model.termination import TerminationRecord
+from leeward.termination.settling import settle_time
 from leeward.upgrade.preflight.model import Preflight
 from leeward.upgrade.surge.sizes import Strategy
 from leeward.upgrade.waves.model import ClusterConstraints, WaveNode, has_to_leave
@@ -74,7 +75,9 @@ def surge_cost(extra: int, seconds: int, price: float | None) -> float | None:
 def pace_of(preflight: Preflight) -> Pace:
     """Return the pace, measured where the cluster shows it, else the defaults."""
     snapshot = preflight.snapshot
-    settle = preflight.policy.drain.settle if preflight.group.nodegroup is None else EKS_SETTLES
+    settle = EKS_SETTLES
+    if preflight.group.nodegroup is None:
+        settle = settle_time(preflight.policy.drain, preflight.group, lambda: preflight.inputs.services)
     return Pace(
         boot=boot_seconds(snapshot.nodes, snapshot.instances),
         settle=int(settle.total_seconds()),

@@ -4,6 +4,7 @@
 ports alone. Decides what is read, and that a denied input is reported and not checked."""
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -12,6 +13,7 @@ from leeward.model.group import Group
 from leeward.model.image import Image
 from leeward.model.instance import CapacityType
 from leeward.model.nodegroup import Nodegroup
+from leeward.model.service import Service
 from leeward.model.times import format_instant
 from leeward.node_template.choices import architecture_of
 from leeward.placement.cni import variables_of
@@ -20,10 +22,12 @@ from leeward.policy.selection import policy_for
 from leeward.ports import Ports
 from leeward.ports.compute import LaunchSources
 from leeward.ports.eks import ManagedUpdates
+from leeward.ports.kubernetes import Kubernetes
 from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.snapshot.gather import gather
 from leeward.snapshot.unread_launches import unread_launch
 from leeward.termination.replica_surge import surged
+from leeward.termination.settling import services_of
 from leeward.time_budget import SearchTime
 from leeward.upgrade.expected_labels import expected_labels
 from leeward.upgrade.managed import target as managed_target
@@ -177,8 +181,18 @@ def _inputs(
         nodegroup=nodegroup,
         alarms=alarms,
         surged=_read(lambda: surged(held_lone_pods(snapshot, group, policy), kubernetes), frozenset(), unread),
+        services=None if policy.drain.settle is not None else _services(kubernetes),
         unread=tuple(unread),
     )
+
+
+def _services(kubernetes: Kubernetes) -> tuple[Service, ...] | None:
+    """Return the cluster's Services, None where they cannot be read: the estimate then counts the default settle time,
+    as a drain waits it. That is no finding, and a snapshot folder holds none.
+    """
+    with suppress(LeewardError):
+        return tuple(services_of(kubernetes))
+    return None
 
 
 def _architecture(asked: str, launched: Iterable[Image]) -> str:

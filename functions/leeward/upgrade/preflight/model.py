@@ -18,6 +18,7 @@ from leeward.model.instance_nodes import nodes_by_instance
 from leeward.model.instance_type import InstanceType
 from leeward.model.nodegroup import Nodegroup
 from leeward.model.pod import Pod, PodDisruptionBudget
+from leeward.model.service import Service
 from leeward.policy.document import Canary, NodePolicy, Reason, UpdatePolicy
 from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.snapshot.launchable import Launchable
@@ -77,6 +78,7 @@ class PreflightInputs:
     accounts: frozenset[str] = frozenset()
     alarms: AlarmReading = field(default_factory=AlarmReading)
     labels: ExpectedLabels = field(default_factory=ExpectedLabels)  # of a self-managed group's new nodes
+    services: tuple[Service, ...] | None = None  # of the cluster, read for drain.settle: auto alone
     launch: UnreadLaunch | None = None  # a part of what new nodes would be launched from that cannot be read
 
 
