@@ -10,6 +10,8 @@ from leeward.upgrade.observation import fresh_record, observe
 from leeward.upgrade.preflight.plan import plan_upgrade
 from leeward.upgrade.record import UpgradeRequest
 from leeward.upgrade.templates import expected
+from local.cluster.objects import is_ready
+from simulation.node_instances import instance_behind
 from simulation.owners import set_desired
 from tests.simulation.upgrade_stand_in import BEGIN, GROUP, Upgraded, a_fleet
 
@@ -72,8 +74,26 @@ def test_a_size_that_others_change_before_the_first_launch_is_the_one_to_keep(by
 
 
 def test_who_scales_up_while_the_gate_waits_for_a_second_zone_keeps_the_larger_size():
-    world = Upgraded(a_fleet(maximum=30, max_surge=1)).start(launchTemplateVersion="2")
-    group = world.world.fleet.groups[GROUP]
+    world = Upgraded(a_fleet(maximum=30, max_surge=3)).start(launchTemplateVersion="2")
+    group, injector = world.world.fleet.groups[GROUP], world.world.injector
+    injector.no_capacity = lambda zone: zone != "us-east-1a" and world.world.timeline.now() < BEGIN + 60
     world.at(BEGIN + 15, lambda: set_desired(world.world, group, group.desired + 1, "an operator")).run(2)
     assert (world.ended(), world.versions, world.cordoned) == ("Upgraded", ["2"], [])
-    assert world.group.desired == 6 + 1 + 1, "the launch that was in the size stays beside the owner's"
+    assert world.group.desired == 6 + 1 + 2, "the launches that were in the size stay beside the owner's"
+
+
+@pytest.mark.parametrize("strategy", ["DEFAULT", "INCREMENTAL"])
+@pytest.mark.parametrize("most", [1, 2])
+def test_a_surge_smaller_than_the_zones_serves_as_many_of_them_at_a_time(most, strategy):
+    """Each zone keeps a node that takes pods until its own new node is Ready."""
+    world, closed = Upgraded(a_fleet(max_surge=most, strategy=strategy)), set()
+
+    def look():
+        zones = {member.id: member.zone for member in world.group.instances}
+        nodes = [node for node in world.world.cluster.store.each("nodes") if instance_behind(node) in zones]
+        taking = [node for node in nodes if is_ready(node) and not node["spec"].get("unschedulable")]
+        closed.update({*zones.values()} - {zones[instance_behind(node)] for node in taking})
+
+    world.watch(look).at(BEGIN, closed.clear).start(launchTemplateVersion="2").run(2)
+    assert (world.ended(), world.at_rest(), closed) == ("Upgraded", True, set())
+    assert world.record.launched == 6

@@ -17,11 +17,14 @@ from leeward.model.service import Service
 from leeward.ports import Ports
 from leeward.ports.kubernetes import Clusters, Kubernetes, Listed
 from leeward.termination.settling import services_of
+from leeward.upgrade.gate import unserved_zones
 from leeward.upgrade.lease import read, written
 from leeward.upgrade.members import Age
 from leeward.upgrade.observation import Observation, observe
+from leeward.upgrade.preflight.model import zone_of
 from leeward.upgrade.record import UpgradeRecord
 from leeward.upgrade.run import Next, Run
+from leeward.upgrade.waves.drain_selection import with_decrement
 
 SERVICE_LABEL = "kubernetes.io/service-name"  # of an EndpointSlice: the Service that it belongs to
 
@@ -43,15 +46,18 @@ def cordon(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
 
 def set_cordons(record: UpgradeRecord, observation: Observation, clusters: Clusters, *, exclude: bool = False) -> int:
     """Cordon old members, with `exclude` also out of load balancers; remove Leeward's cordons from new ones. Cordons
-    and labels of others stay.
+    and labels of others stay. Where maxSurge serves some of the zones at a time, the others keep their nodes.
     """
     kubernetes, count = clusters.kubernetes(record.cluster), 0
-    for one in observation.preflight.members:
+    preflight = observation.preflight
+    later = unserved_zones(preflight) if with_decrement(record) else frozenset()
+    for one in preflight.members:
         if one.node is None:
             continue
         with suppress(ObjectGoneError):
+            waits = zone_of(preflight.snapshot, one) in later
             leaves = exclude and well_known.EXCLUDE_LABEL not in one.node.labels
-            if one.age is Age.OLD and (leaves or not one.node.unschedulable):
+            if one.age is Age.OLD and (leaves or not one.node.unschedulable) and not waits:
                 kubernetes.cordon(one.node, record.group, exclude=exclude)
                 count += 1
             elif one.age is Age.NEW and well_known.CORDONED_FOR in one.node.annotations:

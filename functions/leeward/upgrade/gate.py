@@ -11,7 +11,7 @@ from enum import StrEnum
 from leeward.model import well_known
 from leeward.upgrade.members import Age, Member
 from leeward.upgrade.preflight.model import Preflight, in_shifted_zone, zone_of
-from leeward.upgrade.surge.sizes import Strategy
+from leeward.upgrade.surge.sizes import NO_LIMIT, Strategy
 
 CLOCKS = timedelta(seconds=5)  # EC2 reports launches in whole seconds, and its clock differs from Leeward's
 JOINS_WITHIN = timedelta(minutes=15)  # the same as EKS gives a new node
@@ -50,17 +50,22 @@ class Gate:
         return not self.missing
 
 
-def evaluate_gate(members: Sequence[Member], zones: Iterable[str], expected: Mapping[str, str]) -> Gate:
-    """Evaluate the gate. `zones`: those that hold old nodes; `expected`: labels that every new node has to carry.
+def evaluate_gate(
+    members: Sequence[Member], zones: Iterable[str], expected: Mapping[str, str], *, most: int = NO_LIMIT
+) -> Gate:
+    """Evaluate the gate. `zones`: those that hold old nodes; `expected`: labels that every new node has to carry;
+    `most`: maxSurge. A smaller number than the zones serves as many of them at a time: the others follow once old nodes
+    have ended.
 
     Strategy MINIMAL has no new nodes before the old ones terminate: its gate is evaluated without zones.
     """
-    new = [member for member in members if member.age is Age.NEW]
+    new, missing = [member for member in members if member.age is Age.NEW], list[Missing]()
     served = {_zone(member) for member in new}
-    missing = [
-        Missing(lack=Lack.NO_NEW_NODE, object=zone, message=f"{zone}: there are old nodes and no new one")
-        for zone in sorted(set(zones) - served)
-    ]
+    if not _enough(served, zones, most):
+        missing += [
+            Missing(lack=Lack.NO_NEW_NODE, object=zone, message=f"{zone}: there are old nodes and no new one")
+            for zone in sorted(set(zones) - served)
+        ]
     for member in new:
         missing += _lacks(member, expected)
     return Gate(missing=tuple(missing))
@@ -75,12 +80,31 @@ def waited_for(members: Sequence[Member], early: Collection[str]) -> list[Member
     return [one for one in members if one.instance.id in early or _zone(one) not in served]
 
 
-def is_proven(members: Sequence[Member], zones: Iterable[str], expected: Mapping[str, str]) -> bool:
-    """Return whether the target works: in each of the zones a new node is Ready and carries the labels. The others may
-    still boot, and the gate still waits for them.
+def is_proven(
+    members: Sequence[Member], zones: Iterable[str], expected: Mapping[str, str], *, most: int = NO_LIMIT
+) -> bool:
+    """Return whether the target works: in each of the zones, or in as many as maxSurge serves at a time, a new node is
+    Ready and carries the labels. The others may still boot, and the gate still waits for them.
     """
     joined = [member for member in members if member.age is Age.NEW and not _lacks(member, expected)]
-    return set(zones) <= {_zone(member) for member in joined}
+    return _enough({_zone(member) for member in joined}, zones, most)
+
+
+def _enough(served: Collection[str], zones: Iterable[str], most: int) -> bool:
+    """Return whether as many of the zones are served as `most` new nodes can serve at a time."""
+    wanted = set(zones)
+    return len(wanted.intersection(served)) >= min(len(wanted), most)
+
+
+def unserved_zones(preflight: Preflight) -> frozenset[str]:
+    """Return the zones whose old nodes stay schedulable for now: maxSurge serves only some of the group's zones at a
+    time, and no new node is Ready there. Else a zone would be without a node that takes pods until its turn comes.
+    """
+    zones = {zone_of(preflight.snapshot, one) for one in preflight.members} - {""}
+    if preflight.strategy is Strategy.MINIMAL or preflight.max_surge >= len(zones):
+        return frozenset()
+    new = (one for one in preflight.members if one.age is Age.NEW and one.node is not None and one.node.ready)
+    return frozenset(zones - {zone_of(preflight.snapshot, one) for one in new})
 
 
 def _zone(member: Member) -> str:
@@ -115,7 +139,8 @@ def gate_of(preflight: Preflight, proven: datetime | None = None, *, launches: b
         ids = [one.instance.id for one in members]
         early = {each for each in ids if each not in known or known[each].launched <= proven - CLOCKS}
         members = waited_for(members, early)
-    return evaluate_gate(members, zones_to_serve(preflight) if launches else (), preflight.target.labels)
+    zones = zones_to_serve(preflight) if launches else ()
+    return evaluate_gate(members, zones, preflight.target.labels, most=preflight.max_surge)
 
 
 def zones_to_serve(preflight: Preflight) -> frozenset[str]:

@@ -152,7 +152,8 @@ def _proven(record: UpgradeRecord, observation: Observation, clock: Clock) -> Up
     """
     preflight = observation.preflight
     zones = zones_to_serve(preflight)
-    if record.proven is not None or not zones or not is_proven(preflight.members, zones, preflight.target.labels):
+    labels, most = preflight.target.labels, preflight.max_surge
+    if record.proven is not None or not zones or not is_proven(preflight.members, zones, labels, most=most):
         return record
     return replace(record, proven=clock.now())
 

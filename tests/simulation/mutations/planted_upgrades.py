@@ -259,6 +259,12 @@ OF_UPGRADE_EDGES = (
         tests=("tests/unit/upgrade/surge/test_sizes.py",),
     ),
     Planted(
+        name="the gate waits for more zones than maxSurge can serve",
+        story="asks for a new node in each zone, whatever the surge",
+        edits=(edit("leeward.upgrade.gate._enough", "min(len(wanted), most)", "len(wanted)"),),
+        tests=("tests/unit/upgrade/test_gate.py",),
+    ),
+    Planted(
         name="an instance that still drains takes no place of maxSurge",  # the rule MAX_SURGE fails the test
         story="counts what the desired size counts",
         edits=(edit("leeward.upgrade.surge.launches._still_ending", "{*record.under_way, *record.given_up}", "()"),),

@@ -139,6 +139,18 @@ def test_a_target_is_proven_by_a_ready_new_node_in_each_zone_though_others_still
     assert not proven(*both, nodes=[a_node("n1")])
 
 
+@pytest.mark.parametrize(("most", "passes"), [(1, True), (2, False), (3, False)])
+def test_a_max_surge_below_the_zones_needs_a_new_node_in_as_many_of_them(most, passes):
+    found, zones = members(a_group(an_instance("n1", "a", NEW)), {"i-n1": a_node("n1")}, TARGET), ("a", "b")
+    assert evaluate_gate(found, zones, TARGET.labels, most=most).open is passes
+    assert is_proven(found, zones, TARGET.labels, most=most) is passes
+
+
+def test_a_new_node_in_a_zone_without_old_ones_serves_none_of_them():
+    found = members(a_group(an_instance("n1", "c", NEW)), {"i-n1": a_node("n1", "c")}, TARGET)
+    assert [one.object for one in evaluate_gate(found, ("a", "b"), TARGET.labels, most=1).missing] == ["a", "b"]
+
+
 def test_old_nodes_prove_nothing():
     assert not proven(an_instance("n1", "a", NEW), an_instance("o", "b"), nodes=[a_node("n1"), a_node("o", "b")])
 

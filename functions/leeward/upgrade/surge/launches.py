@@ -154,6 +154,8 @@ def _increment(preflight: Preflight, record: UpgradeRecord, old: int, ending: in
     mine = record.ahead.keys() - _outdated(preflight, record)
     launched = sum(record.ahead[new].zone in zones for new in mine)
     most = max(preflight.max_surge - (len(record.ahead) - launched), 0)
+    if launched and len(zones & served) >= min(len(zones), preflight.max_surge):
+        return 0  # as many zones as maxSurge serves at a time: the gate opens
     more = next_increment(launched, len(zones), len(zones - served), most)
     return None if more is None else min(more, old, max(most - launched - ending, 0))
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from leeward.model.pod import Pod
+from leeward.upgrade.gate import unserved_zones
 from leeward.upgrade.members import Age, Member
 from leeward.upgrade.preflight.model import FOR_WAVES, Preflight, in_shifted_zone, zone_of
 from leeward.upgrade.record import UpgradeRecord
@@ -92,7 +93,8 @@ def starts(
         limits = preflight.limits
         if not early:
             limits = replace(limits, per_zone=_covered(preflight, record, limits, going, ready))
-        fitting = early_starts(preflight, nodes, going, limits, capacity)
+        later = unserved_zones(preflight)  # there an old node is the last that takes pods until a new one is Ready
+        fitting = early_starts(preflight, [one for one in nodes if one.zone not in later], going, limits, capacity)
         chosen += fitting
     names = [*bare, *(candidates[name] for name in chosen)]
     if at_most is not None:
