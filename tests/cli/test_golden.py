@@ -1,17 +1,20 @@
-"""Every table, letter by letter, at 80 and at 120 columns (tests/cli/golden/README.md)."""
+"""Every table, letter by letter, as a pipe gets it, and as terminals of 80 and 120 columns show it
+(tests/cli/golden/README.md).
+"""
 
-import fcntl
+import ast
 import json
 import os
-import pty
-import struct
-import subprocess
+import re
 import sys
-import termios
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from leeward.cli.fitting import NODES, width_of
+from leeward.cli.output import Output, View
+from leeward.cli.tables import Row, Table, render
 from tests.cli.command import NOON, SMALL
 from tests.cli.live_answers import ANSWERS
 from tests.cli.snapshots import placement, upgrade
@@ -23,6 +26,7 @@ GOLDEN = Path("tests/cli/golden")
 BLOCKERS = Path("tests/cli/snapshots/blockers")
 EVENT = Path("tests/events/spot_interruption.json")
 WRITE = "GOLDEN_WRITE"
+COMMAND = re.compile(r"  (kubectl|aws|leeward) ")
 
 
 def disruption(folder):
@@ -100,7 +104,7 @@ OFFLINE = {
     "upgrade-plan": (blocked_upgrade, "upgrade", "plan", "web"),
     "upgrade-status": (blocked_status, "upgrade", "status", "web"),
 }
-WIDTHS = ("80", "120")
+WIDTHS = (80, 120)
 
 
 def check(name, printed, folder):
@@ -112,22 +116,20 @@ def check(name, printed, folder):
     assert text == file.read_text(), f"{file} is not what is printed; {GOLDEN}/README.md says how to write it"
 
 
-@pytest.fixture(params=WIDTHS)
-def width(request, monkeypatch):
-    monkeypatch.setenv("COLUMNS", request.param)
-    return request.param
+def offline(name, tmp_path):
+    """The arguments of a command that has a folder."""
+    source, *arguments = OFFLINE[name]
+    folder = source(tmp_path) if callable(source) else source
+    return [*arguments, *(() if folder is None else ("--snapshot", folder, "--now", NOON))]
 
 
 @pytest.mark.parametrize("name", OFFLINE)
-def test_a_table_of_a_folder(leeward, tmp_path, width, name):
-    source, *arguments = OFFLINE[name]
-    folder = source(tmp_path) if callable(source) else source
-    offline = () if folder is None else ("--snapshot", folder, "--now", NOON)
-    check(name, leeward(*arguments, *offline).out, tmp_path)
+def test_a_table_of_a_folder(leeward, tmp_path, name):
+    check(name, leeward(*offline(name, tmp_path)).out, tmp_path)
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-def test_a_table_of_a_cluster(leeward, tmp_path, monkeypatch, width, name):
+def test_a_table_of_a_cluster(leeward, tmp_path, monkeypatch, name):
     """Standard error too: a refusal stands there."""
     result = leeward(*ANSWERS[name](monkeypatch, tmp_path))
     check(name, result.out + result.err, tmp_path)
@@ -137,28 +139,91 @@ def test_every_golden_file_is_compared():
     assert {file.stem for file in GOLDEN.glob("*.txt")} == {*OFFLINE, *ANSWERS}
 
 
-@pytest.mark.parametrize("columns", [80, 120])
-def test_a_terminal_shows_what_a_pipe_gets(columns):
-    """A real terminal of this width, without colours: the lines of the golden file."""
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    command = [sys.executable, "-m", "leeward.cli.main", "blockers", "--snapshot", str(BLOCKERS), "--now", NOON]
-    environment = {**os.environ, "NO_COLOR": "1", "PYTHONPATH": "functions"}
-    with subprocess.Popen(command, stdout=theirs, env=environment) as process:
-        os.close(theirs)
-        printed = b""
-        while chunk := _read(ours):
-            printed += chunk
-    os.close(ours)
-    assert process.returncode == 0
-    assert printed.decode().replace("\r\n", "\n") == (GOLDEN / "blockers.txt").read_text()
+LONG = "-of-a-group-with-a-name"
+SENTENCE = "the pod shop/checkout-7c9d8f6b5-x2x4z waits for pdb shop/checkout (maxUnavailable 0), which allows none now"
+DECIDE = {"NODE", "STATE", "BLOCKER", "FOUND", "FINDING", "OBJECT", "ACTION", "STANDING", "VERDICT", "WHY", "POD"}
 
 
-def _read(terminal):
-    try:
-        return os.read(terminal, 65536)
-    except OSError:  # the other end is closed
-        return b""
+def places_of_tables():
+    """(file, first line, last line) of every place in the command line that makes a table."""
+    for path in sorted(Path("functions/leeward/cli").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Table":
+                yield path, node.lineno, node.end_lineno
+
+
+@pytest.fixture
+def tables(monkeypatch):
+    """Every table that is made, with the place."""
+    made, usual = [], Table.__init__
+
+    def noted(self, *arguments, **named):
+        frame = sys._getframe(1)
+        made.append((self, Path(frame.f_code.co_filename).resolve(), frame.f_lineno))
+        usual(self, *arguments, **named)
+
+    monkeypatch.setattr(Table, "__init__", noted)
+    return made
+
+
+def stretched(table):
+    """The table with a row of long names and a long sentence."""
+    text = table.text or table.columns[-1]
+    row = table.rows[0].cells if table.rows else ["x"] * len(table.columns)
+    cells = [
+        SENTENCE if name == text else f"{'' if cell == '-' else cell}{LONG}" if name in NODES else cell
+        for name, cell in zip(table.columns, row, strict=True)
+    ]
+    rows = [*table.rows, Row(cells=tuple(cells), names=())]
+    return replace(table, rows=rows)
+
+
+def too_wide(lines, width):
+    """Lines that a terminal would break inside a word; one that is a word alone stays whole for copying."""
+    return [line for line in lines if width_of(line) > width and len(line.split()) > 1]
+
+
+def test_every_table_fits_a_terminal_and_shows_what_decides(leeward, tmp_path, tables):
+    for name in OFFLINE:
+        leeward(*offline(name, tmp_path / name))
+    for name in ANSWERS:
+        with pytest.MonkeyPatch.context() as patched:
+            (tmp_path / name).mkdir(exist_ok=True)
+            leeward(*ANSWERS[name](patched, tmp_path / name))
+    lines_of = {(path, line) for _, path, line in tables}
+    unseen = [
+        f"{path}:{first}"
+        for path, first, last in places_of_tables()
+        if not any((path.resolve(), line) in lines_of for line in range(first, last + 1))
+    ]
+    assert unseen == []
+    wrong = []
+    for table, path, line in list(tables):
+        for width in WIDTHS:
+            for shown in (table, stretched(table)):
+                lines = list(render(shown, View(Output.TABLE, width=width)))
+                header = set(" ".join(lines[:3]).split())
+                hidden = {name.upper() for name in table.columns if name not in table.wide} & DECIDE - header
+                noted = {name for name in hidden if any(line.startswith("…") and name in line for line in lines)}
+                if table.rows and (too_wide(lines, width) or hidden - noted or hidden & {"NODE", "STATE", "BLOCKER"}):
+                    wrong.append((f"{path.name}:{line}", width, *too_wide(lines, width), *hidden))
+    assert wrong == []
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_every_sentence_of_a_terminal_ends_between_words(leeward, tmp_path, monkeypatch, width):
+    """Lines to copy are not broken."""
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    wrong = []
+    for name in ("blockers", "plan", "drift-not-fixable", "upgrade-plan", "zone-evacuate"):
+        shown = leeward(*offline(name, tmp_path / name)).out.splitlines()
+        wrong += [(name, line) for line in too_wide(shown, width) if not COMMAND.match(line)]
+        whole = (GOLDEN / f"{name}.txt").read_text()
+        words = {word for line in shown if not line.startswith("…") for word in re.split(r"[\s,]+", line)} - {""}
+        wrong += [(name, word) for word in words if word not in whole]
+    assert wrong == []
 
 
 def test_what_a_table_shows_is_in_the_json_too(leeward, tmp_path):

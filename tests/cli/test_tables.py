@@ -192,7 +192,7 @@ def test_a_cause_on_several_nodes_is_one_row_with_one_fix():
     lines = list(render(blockers_report(blockers, (), names, verbose=False), TABLE))
     assert lines[0] == "12 of 12 nodes blocked, 1 cause"
     assert re.split(" {3,}", lines[3]) == ["pdb-never", "pdb shop/api", "12 pods", "12 nodes", "unknown"]
-    assert lines[5:] == [f"fix pdb-never, pdb shop/api: it never allows any: {PATCH}", f"  {PATCH}"]
+    assert lines[5:] == ["fix pdb-never, pdb shop/api: it never allows any: the command below", f"  {PATCH}"]
     wide = "\n".join(render(blockers_report(blockers, (), names, verbose=False), View(Output.WIDE)))
     assert all(name in wide for name in names)
     verbose = list(render(blockers_report(blockers, (), names, verbose=True), View(Output.TABLE, headers=False)))

@@ -191,7 +191,7 @@ def test_a_ctrl_c_leaves_the_upgrade_running_and_says_so(leeward, system):
 def test_on_a_terminal_the_line_is_redrawn(leeward, system, monkeypatch):
     ends(system)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    assert "\x1b[1A\r\x1b[J" in leeward(*START, "--yes", "--watch").err
+    assert "\x1b[2A\r\x1b[J" in leeward(*START, "--yes", "--watch").err
 
 
 def test_every_action_has_a_help_of_its_own(leeward):

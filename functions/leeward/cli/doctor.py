@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
 from typing import Any
 
-from leeward.cli.fixes import commands_in
+from leeward.cli.fixes import fix_lines
 from leeward.cli.live import note_origin
 from leeward.cli.member import access_of, profile_of
 from leeward.cli.output import emit
@@ -72,7 +72,7 @@ def _findings(arguments: argparse.Namespace) -> Sequence[Finding]:
 
 def _report(findings: Sequence[Finding]) -> list[Table | str]:
     parts = [part for part in Part if any(PART_OF[found.check] is part for found in findings)]
-    table = Table(("PART", "STATE", "CHECK", "FOUND"), kind="check")
+    table = Table(("PART", "STATE", "CHECK", "FOUND"), optional=("PART",), kind="check")
     for part in parts:
         _add_part(table, part, [found for found in findings if PART_OF[found.check] is part])
     return [table, *_fixes(findings), "", _summary(findings)]
@@ -100,8 +100,7 @@ def _fixes(findings: Sequence[Finding]) -> Iterator[str]:
     for fix, named in objects.items():
         more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
         yield ""
-        yield f"fix {', '.join(named[:_NAMED])}{more}: {fix}"
-        yield from (f"  {command}" for command in dict.fromkeys(commands_in(fix)))
+        yield from fix_lines(f"fix {', '.join(named[:_NAMED])}{more}", fix)
 
 
 def _short(fine: Sequence[Finding]) -> str:

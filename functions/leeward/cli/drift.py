@@ -11,8 +11,9 @@ from typing import Any
 from leeward.cli.cluster_state import cluster_of
 from leeward.cli.node_filter import NodeFilter, add_node_filters, node_filter
 from leeward.cli.output import emit
-from leeward.cli.tables import Table, count_of
+from leeward.cli.tables import Table
 from leeward.drift.detect import Drifted, all_drift
+from leeward.model.counts import count_of
 from leeward.model.times import format_instant
 from leeward.snapshot.cluster import ClusterSnapshot
 
@@ -80,6 +81,7 @@ def _report(found: Sequence[Drifted], snapshot: ClusterSnapshot) -> list[Table |
     table = Table(
         ("NODE", "GROUP", "SINCE", "REMEDY", "FIELD", "CLASS", "HAVE", "WANT"),
         wide=frozenset({"CLASS"}),
+        optional=("SINCE", "GROUP", "REMEDY"),
         kind="node",
     )
     for one in drifted:

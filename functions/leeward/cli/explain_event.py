@@ -205,6 +205,7 @@ def _table(documents: Sequence[Mapping[str, Any]]) -> Table:
     table = Table(
         ("KIND", "INSTANCE", "ACTION", "AT", "DEADLINE", "HOOK", "OUTCOME", "REASON"),
         wide=frozenset({"AT", "HOOK"}),
+        optional=("DEADLINE", "INSTANCE"),
         kind="instance",
     )
     for document in documents:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 import yaml
 
-from leeward.cli.tables import count_of
 from leeward.model import well_known
+from leeward.model.counts import count_of
 from leeward.model.group import TERMINATING, Group, LifecycleHook
 from leeward.model.instance import CapacityType, Instance
 from leeward.model.pod import Pod, PodDisruptionBudget

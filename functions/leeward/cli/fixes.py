@@ -1,9 +1,12 @@
 """Commands within the sentences of fixes, on lines of their own, so that they can be copied.
 
-Decides where a command ends in a sentence: at punctuation, or at a word that only prose has."""
+Decides where a command ends in a sentence: at punctuation, or at a word that only prose has. Each is printed once: the
+sentence names it by its place."""
 
 import re
 from collections.abc import Iterator
+
+from leeward.cli.tables import Copied
 
 # A drain terminates its node: a sentence names it, but it is no fix.
 _TOOLS = r"(?<![\w.-])(?:kubectl|aws|leeward|cdk|make) (?!drain )"
@@ -15,6 +18,7 @@ _PROSE_WORDS = (
 )
 _PROSE = frozenset(_PROSE_WORDS.split())
 _END = ",;:)."
+_ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
 
 
 def commands_in(sentence: str) -> Iterator[str]:
@@ -34,5 +38,17 @@ def commands_in(sentence: str) -> Iterator[str]:
 
 
 def fix_lines(about: str, sentence: str) -> list[str]:
-    """Return the sentence, then each of its commands on a line of its own."""
-    return [f"{about}: {sentence}", *(f"  {command}" for command in dict.fromkeys(commands_in(sentence)))]
+    """Return the sentence, in which each command is named by its place, then each command on a line of its own."""
+    commands = list(dict.fromkeys(commands_in(sentence)))[: len(_ORDINALS)]
+    names = {
+        command: f"the {f'{ordinal} ' if len(commands) > 1 else ''}command below"
+        for command, ordinal in zip(commands, _ORDINALS, strict=False)
+    }
+    for command in sorted(commands, key=len, reverse=True):  # a command may begin as another does
+        sentence = sentence.replace(command, names[command])
+    return [f"{about}: {sentence}", *(copied(command) for command in commands)]
+
+
+def copied(command: str) -> Copied:
+    """Return the line of a command below its sentence."""
+    return Copied(f"  {command}")

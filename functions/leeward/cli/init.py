@@ -11,9 +11,9 @@ from leeward.cli.first_policy import FirstPolicyFacts, first_policy
 from leeward.cli.live import UnknownGroupError
 from leeward.cli.member import options_of
 from leeward.cli.output import emit
-from leeward.cli.tables import count_of
 from leeward.errors import InvalidInputError, LeewardError
 from leeward.isolation import attempt
+from leeward.model.counts import count_of
 from leeward.model.group import Group, LifecycleHook
 
 T = TypeVar("T")

@@ -125,6 +125,7 @@ def _report(name: str, document: dict[str, Any]) -> list[Table | str]:
             "UNSERVED",
         ),
         wide=frozenset({"ENIS-MAX", "IPS-PER-ENI"}),
+        optional=("IPS-SECONDARY", "IPS-UNUSED", "ENIS"),
         kind="instancetype",
     )
     table.add(

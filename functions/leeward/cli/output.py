@@ -7,6 +7,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
@@ -45,6 +46,7 @@ class View(NamedTuple):
     headers: bool = True
     sort_by: str = ""
     warnings: tuple[str, ...] = ()
+    width: int = 0
 
     def check(self, columns: Iterable[str]) -> None:
         """Check the column of --sort-by. Commands that change something call it first. Raises InvalidInputError."""
@@ -86,7 +88,8 @@ def printed_lines(view: View, report: Report) -> Iterator[str]:
     """
     from leeward.cli.tables import render  # late: --help needs no tables
 
-    return render(report, view, coloured=_coloured())
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+    return render(report, view._replace(width=width), coloured=_coloured())
 
 
 def _yaml(document: Any) -> str:

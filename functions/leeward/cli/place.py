@@ -11,7 +11,8 @@ from leeward.cli.context import context_of
 from leeward.cli.ips import count
 from leeward.cli.output import emit
 from leeward.cli.placement_inputs import Inputs, placement_of_group
-from leeward.cli.tables import Table, count_of
+from leeward.cli.tables import Table
+from leeward.model.counts import count_of
 from leeward.placement.subnets import place
 from leeward.placement.verdict import Choice, Placement
 
@@ -78,7 +79,7 @@ def to_json(placement: Placement) -> dict[str, Any]:
 
 def _report(group: str, document: dict[str, Any], placement: Placement, ages: Sequence[str]) -> list[Table | str]:
     title = f"{group}: {len(placement.choices)} of {count_of(placement.wanted, 'node')} placed"
-    table = Table(("SUBNET", "ZONE", "NODES", "FREE-IPS", "WHY"), kind="subnet")
+    table = Table(("SUBNET", "ZONE", "NODES", "FREE-IPS", "WHY"), optional=("FREE-IPS",), kind="subnet")
     for entry in document["subnets"]:
         table.add(entry["subnet"], entry["zone"], entry["count"], entry["freeIps"], entry["why"])
     for entry in document["refused"]:

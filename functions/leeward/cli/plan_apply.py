@@ -13,13 +13,14 @@ from typing import Any
 from leeward.cli.confirmation import check_can_ask, confirm
 from leeward.cli.context import ClusterContext
 from leeward.cli.output import emit, tell
-from leeward.cli.tables import Report, count_of
+from leeward.cli.tables import Report
 from leeward.disruption.command import Command, MethodName, Plan
 from leeward.disruption.lease import restart, start
 from leeward.disruption.observation import observe
 from leeward.disruption.record import DisruptionRecord
 from leeward.disruption.validation import validate
 from leeward.errors import InvalidInputError, LeewardError, TerminalError
+from leeward.model.counts import count_of
 from leeward.ports import Ports
 from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.workflow.executions import execution_name

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from leeward.cli import following
 from leeward.cli.drain.live import PHASES
 from leeward.cli.progress import Progress
-from leeward.cli.tables import count_of
 from leeward.disruption.record import GONE, STAYED, DisruptionOutcome, DisruptionRecord
+from leeward.model.counts import count_of
 from leeward.model.termination import TerminationRecord
 from leeward.model.times import format_instant
 from leeward.ports import Ports

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from leeward.cli.tables import Table, count_of
+from leeward.cli.tables import Table
 from leeward.disruption.savings import dollars
+from leeward.model.counts import count_of
 
 MOST_CAUSES = 10  # in the summary; --verbose has a row for each node
 
@@ -71,6 +72,7 @@ def _commands(commands: Sequence[Mapping[str, Any]], nodes: Mapping[str, Mapping
             *("LAUNCHES", "SAVES", "COST", "SCORE", "NODE"),
         ),
         wide=frozenset({"CAPACITY", "COST", "SCORE"}),
+        optional=("MEMORY", "CPU", "ZONE", "TYPE", "PRICE", "GROUP", "LAUNCHES"),
         kind="node",
     )
     for number, command in enumerate(commands, 1):
@@ -161,6 +163,7 @@ def _verdicts(nodes: Iterable[Mapping[str, Any]], asked: str | None) -> Table:
     table = Table(
         ("NODE", "GROUP", "TYPE", "ZONE", "PRICE", "CPU", "MEMORY", "METHOD", "CONSIDERED", "WHY"),
         title="why nodes stay, or are disrupted",
+        optional=("MEMORY", "CPU", "ZONE", "PRICE", "TYPE", "CONSIDERED", "GROUP"),
         kind="node",
     )
     for entry in nodes:

@@ -1,13 +1,15 @@
 """Plain tables, as kubectl prints them: upper-case headers, blanks between columns, one line a row.
 
-Decides how a report becomes lines. Nothing depends on the width of the terminal, and nothing is cut or broken, so that
-a pipe gets what a terminal shows. Texts come from clusters: characters that act on a terminal are spelled out."""
+Decides how a report becomes lines. A pipe gets all of it, whatever the width of a terminal; on a terminal tables and
+sentences are fitted to it (`leeward.cli.fitting`). Texts come from clusters: characters that act on a terminal are
+spelled out."""
 
 import re
-import unicodedata
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from leeward.cli.fitting import Columns, fit, wrapped
 from leeward.cli.output import Output, View
 from leeward.model.visible import visible
 
@@ -33,11 +35,15 @@ class Row:
 
 @dataclass(slots=True)
 class Table:
-    """Rows under named columns. `wide`: columns that only `-o wide` shows; `kind`: of the objects in the first column,
-    for `-o name`; `empty`: the sentence that stands for a table without rows.
+    """Rows under named columns. `wide`: columns that only `-o wide` shows; `optional`: those that a terminal may be too
+    narrow for, the least important first; `text`: the column of sentences, which a terminal wraps, default: the last
+    one; `kind`: of the objects in the first column, for `-o name`; `empty`: the sentence that stands for a table
+    without rows.
     """
 
     columns: Sequence[str]
+    optional: Sequence[str] = ()
+    text: str = ""
     wide: frozenset[str] = frozenset()
     title: str = ""
     kind: str = ""
@@ -52,6 +58,12 @@ class Table:
         shown = texts[:1] if names is None else tuple(one_line(name) for name in names)
         prefix = f"{self.kind}/" if self.kind else ""
         self.rows.append(Row(cells=texts, names=tuple(f"{prefix}{name}" for name in shown), style=style))
+
+
+class Copied(str):
+    """Line to be copied, such as a command: a terminal breaks it itself, so that the copy has no line breaks."""
+
+    __slots__ = ()
 
 
 Report = Table | str | Sequence[Table | str]
@@ -85,7 +97,7 @@ def render(report: Report, view: View, *, coloured: bool = False) -> Iterator[st
         blocks = tables
     before: Table | str | None = None
     for block in blocks:
-        lines = list(_lines(block, view, coloured=coloured)) if isinstance(block, Table) else [one_line(block)]
+        lines = list(_lines(block, view, coloured=coloured)) if isinstance(block, Table) else _sentence(block, view)
         apart = isinstance(block, Table) or isinstance(before, Table)
         if lines and apart and view.headers and before not in (None, "") and lines != [""]:
             yield ""
@@ -101,14 +113,28 @@ def _lines(table: Table, view: View, *, coloured: bool) -> Iterator[str]:
             yield one_line(table.empty)
         return
     shown = [place for place, name in enumerate(table.columns) if view.output is Output.WIDE or name not in table.wide]
-    headers = [tuple(name.upper() for name in table.columns)] if view.headers else []
-    lines = [*((header, "") for header in headers), *((row.cells, row.style) for row in _sorted(table, view))]
-    widths = [max(_width(cells[place]) for cells, _ in lines) for place in shown]
-    for cells, style in lines:
-        padded = (
-            cells[place] + " " * (width - _width(cells[place])) for place, width in zip(shown, widths, strict=True)
-        )
-        yield _painted(SEPARATOR.join(padded).rstrip(), style, coloured=coloured)
+    names = tuple(table.columns[place].upper() for place in shown)
+    rows = _sorted(table, view)
+    cells = [*([names] if view.headers else []), *(tuple(row.cells[place] for place in shown) for row in rows)]
+    columns = Columns(
+        names=names, optional=[name.upper() for name in table.optional], text=(table.text or names[-1]).upper()
+    )
+    grid = fit(columns, cells, _width(view) or sys.maxsize)
+    for lines, style in zip(grid.rows, [*([""] if view.headers else []), *(row.style for row in rows)], strict=True):
+        yield from (_painted(line, style, coloured=coloured) for line in lines)
+    if grid.note:
+        yield from wrapped(grid.note, _width(view))
+
+
+def _sentence(text: str, view: View) -> list[str]:
+    """Return the lines of a sentence; those of a terminal end between words."""
+    width = _width(view)
+    return [one_line(text)] if not width or isinstance(text, Copied) else wrapped(one_line(text), width)
+
+
+def _width(view: View) -> int:
+    """Return the columns that the output is fitted to, 0 for one that gets everything."""
+    return view.width if view.headers and view.output is not Output.WIDE else 0
 
 
 def _sorted(table: Table, view: View) -> Sequence[Row]:
@@ -129,17 +155,3 @@ def sort_key(text: str) -> tuple[int, float, str]:
 
 def _painted(line: str, style: str, *, coloured: bool) -> str:
     return f"\x1b[{_STYLES[style]}m{line}{_RESET}" if coloured and style else line
-
-
-def _width(text: str) -> int:
-    """Return the columns that a terminal takes for the text."""
-    if text.isascii():
-        return len(text)
-    return sum(
-        0 if unicodedata.combining(one) else 2 if unicodedata.east_asian_width(one) in "WF" else 1 for one in text
-    )
-
-
-def count_of(number: int, noun: str) -> str:
-    """Return `1 node`, `2 nodes`."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"

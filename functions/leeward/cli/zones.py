@@ -66,7 +66,7 @@ def _cores(millicores: int) -> float:
 
 def _report(document: dict[str, Any], sentences: Sequence[str]) -> list[Table | str]:
     columns = ("ZONE", "CORES", "FREE-IPS", "VERDICT", "BOUND-PODS", "WHY")
-    table = Table(columns, wide=frozenset({"BOUND-PODS"}), kind="zone")
+    table = Table(columns, wide=frozenset({"BOUND-PODS"}), optional=("CORES",), kind="zone")
     for zone in document["zones"]:
         bound = ",".join(zone["boundPods"])
         table.add(zone["zone"], f"{zone['cores']:g}", zone["freeIps"], zone["verdict"], bound, zone["why"])

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from leeward.blockers.blocker import Blocker
 from leeward.blockers.namespaces import KeptByNamespace
-from leeward.cli.fixes import commands_in, fix_lines
-from leeward.cli.tables import Table, count_of
+from leeward.cli.fixes import commands_in, copied, fix_lines
+from leeward.cli.tables import Table
+from leeward.model.counts import count_of
 from leeward.model.times import format_instant
 
 MOST_FIXES = 3  # of one cause; `-o json` has all
@@ -55,6 +56,8 @@ def _table(causes: Sequence[tuple[Blocker, ...]], empty: str = "") -> Table:
     table = Table(
         ("KIND", "OBJECT", "POD", "NODE", "UNTIL", "OWNER", "PODS", "NODES"),
         wide=frozenset({"OWNER", "PODS", "NODES"}),
+        optional=("UNTIL", "POD", "KIND"),
+        text="OBJECT",
         kind="node",
         empty=empty,
     )
@@ -89,7 +92,9 @@ def _namespaces(namespaces: Sequence[KeptByNamespace]) -> tuple[Table, ...]:
     if not namespaces:
         return ()
     title = "nodes kept by opt-outs, finalizers and lists beyond the limits"
-    table = Table(("NAMESPACE", "PODS", "NODES", "SINCE", "LONGER-THAN-A-DAY"), title=title, kind="namespace")
+    table = Table(
+        ("NAMESPACE", "PODS", "NODES", "SINCE", "LONGER-THAN-A-DAY"), title=title, kind="namespace", optional=("SINCE",)
+    )
     for one in namespaces:
         since = format_instant(one.since) if one.since else UNKNOWN
         table.add(one.namespace, one.pods, len(one.nodes), since, ",".join(one.long) or "none")
@@ -104,6 +109,6 @@ def _fixes(causes: Iterable[tuple[Blocker, ...]]) -> Iterator[str]:
         yield from fix_lines(f"fix {cause[0].kind.value}, {cause[0].object}", first)
         more = list(dict.fromkeys(command for fix in others for command in commands_in(fix)))
         more = [command for command in more if command not in set(commands_in(first))]
-        yield from (f"  {command}" for command in more[: MOST_FIXES - 1])
+        yield from (copied(command) for command in more[: MOST_FIXES - 1])
         if len(more) >= MOST_FIXES:
             yield f"  ... and {len(more) - MOST_FIXES + 1} more commands for other pods and nodes (-o json has all)"

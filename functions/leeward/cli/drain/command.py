@@ -224,7 +224,7 @@ def _print(arguments: argparse.Namespace, documents: list[dict[str, Any]]) -> No
 
 def _report(documents: list[dict[str, Any]]) -> list[Table | str]:
     """Build a line for each node, then one table of all pods."""
-    table = Table(COLUMNS, kind="node", empty="" if documents else "no nodes")
+    table = Table(COLUMNS, optional=("GRACE", "WAVE"), kind="node", empty="" if documents else "no nodes")
     lines = []
     for document in documents:
         deadline = f", deadline {document['deadline']}" if document["deadline"] else ""

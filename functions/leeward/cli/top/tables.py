@@ -8,18 +8,20 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from leeward.cli.plan_document import HOURS_A_MONTH
-from leeward.cli.tables import Table, count_of
+from leeward.cli.tables import Table
 from leeward.cli.top.nodes import MILLI, NodeState, TopFacts, TopNode
 from leeward.disruption.savings import dollars
+from leeward.model.counts import count_of
 from leeward.model.instance import CapacityType
 
 BAR = 8  # characters
 GIBIBYTE = 1024**3
 COLUMNS = (
-    *("NODE", "GROUP", "ZONE", "TYPE", "CAPACITY", "PRICE", "CPU", "MEMORY", "PODS", "STATE", "BLOCKER"),
+    *("NODE", "STATE", "BLOCKER", "GROUP", "TYPE", "ZONE", "CAPACITY", "PRICE", "CPU", "MEMORY", "PODS"),
     *("INSTANCE", "AGE", "KUBELET"),
 )
 WIDE = frozenset({"INSTANCE", "AGE", "KUBELET"})
+OPTIONAL = ("CAPACITY", "ZONE", "TYPE", "MEMORY", "CPU", "PODS", "PRICE", "GROUP")
 _STYLES = {
     NodeState.NOT_READY: "red",
     NodeState.CORDONED: "cyan",
@@ -32,20 +34,20 @@ _STYLES = {
 
 def top_report(nodes: Sequence[TopNode], facts: TopFacts, now: datetime) -> list[Table | str]:
     """Build the report: the summary, the table, then what could not be read."""
-    table = Table(COLUMNS, wide=WIDE, kind="node", empty="no node")
+    table = Table(COLUMNS, wide=WIDE, optional=OPTIONAL, text="BLOCKER", kind="node", empty="no node")
     for one in nodes:
         table.add(
             one.node.name,
+            one.state.value,
+            _some(one.blockers),
             one.group,
-            one.zone,
             one.instance_type,
+            one.zone,
             one.capacity.value if one.capacity else None,
             "unknown" if one.price is None else dollars(one.price),
             _bar(one.cpu),
             _bar(one.memory),
             f"{one.pods[0]}/{one.pods[1]}",
-            one.state.value,
-            _some(one.blockers),
             one.node.instance_id,
             _age((now - one.node.created).total_seconds()),
             one.node.kubelet,

@@ -7,7 +7,8 @@ from datetime import timedelta
 
 from leeward.cli.blockers.tables import blocker_tables
 from leeward.cli.fixes import fix_lines
-from leeward.cli.tables import Table, count_of, fields
+from leeward.cli.tables import Table, fields
+from leeward.model.counts import count_of
 from leeward.model.times import format_instant
 from leeward.policy.durations import format_duration
 from leeward.upgrade.preflight.findings import NEVER_OVERRIDDEN, Code, Finding, Severity, blocking
@@ -65,7 +66,7 @@ def _findings(plan: Plan, overridden: frozenset[Code]) -> Iterator[Table | str]:
     if not plan.findings:
         yield "Nothing blocks it."
         return
-    table = Table(("SEVERITY", "CODE", "OBJECT", "FINDING"), kind="finding")
+    table = Table(("SEVERITY", "CODE", "OBJECT", "FINDING"), optional=("OBJECT",), kind="finding")
     for finding in plan.findings:
         table.add(_severity(finding, overridden), finding.code.value, finding.object, finding.message)
     yield table

@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from leeward.cli.tables import Table, count_of
+from leeward.cli.tables import Table
 from leeward.cluster.facets import known_or
 from leeward.evacuation.plan import EvacuationInputs, NodeVerdict, Standing, plan_evacuation
+from leeward.model.counts import count_of
 from leeward.model.times import format_instant
 from leeward.model.zonal_shift import NOT_SHIFTED, ShiftKind
 from leeward.model.zone_record import Evacuation, GroupSizes, Prescale, ZoneRecord
@@ -63,7 +64,7 @@ def status_document(snapshot: ClusterSnapshot, record: ZoneRecord, inputs: Evacu
 
 def status_report(document: dict[str, Any]) -> list[Table | str]:
     """Return the zones, then the nodes of evacuated zones, sizes that differ, and capacity launched ahead."""
-    table = Table(ZONE_COLUMNS, kind="zone", empty="no zone is known")
+    table = Table(ZONE_COLUMNS, optional=("NODES", "LEAVING"), kind="zone", empty="no zone is known")
     lines: list[str] = []
     nodes: list[dict[str, Any]] = []
     for zone in document["zones"]:
@@ -177,7 +178,7 @@ def _size_lines(groups: Iterable[dict[str, Any]]) -> list[str]:
 
 
 def _table(nodes: Iterable[dict[str, Any]]) -> Table:
-    table = Table(COLUMNS, kind="node", empty="no node leaves the zone")
+    table = Table(COLUMNS, optional=("VOLUME", "GROUP", "POD"), kind="node", empty="no node leaves the zone")
     for node in nodes:
         row = (node["node"], node["group"], node["standing"])
         if not node["pods"]:

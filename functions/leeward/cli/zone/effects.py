@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from leeward.cli.tables import count_of
 from leeward.evacuation.plan import NodeVerdict, Standing
+from leeward.model.counts import count_of
 
 MOST_NAMED = 5
 
