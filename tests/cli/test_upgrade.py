@@ -271,6 +271,7 @@ def test_status_before_the_start(status):
         },
         "nodes": {"old": 6, "new": 0, "draining": 0, "failed": 0},
         "blockers": [],
+        "step": None,
         "eta": None,
     }
 

@@ -3,6 +3,7 @@
 import json
 import sys
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import jsonschema
@@ -10,6 +11,7 @@ import pytest
 
 from leeward.policy.document import Selector
 from leeward.upgrade.record import ControlRequest
+from leeward.upgrade.waits import track_wait
 from tests.cli.test_upgrade_live import a_record
 from tests.cli.test_upgrade_live import system as _system
 from tests.fakes.builders import CLUSTER, GROUP, a_policy, policies
@@ -87,6 +89,25 @@ def test_pause_and_resume_ask_nothing(leeward, system, action):
     a_record(system)
     system.upgrade_executions.open.add(f"{GROUP}-1")
     assert leeward("upgrade", action, GROUP, "--cluster", CLUSTER).code == 0
+
+
+def test_the_status_of_an_upgrade_that_is_well_has_no_cause(leeward, system):
+    """What a step waits for is a key for comparison: it is no sentence and is not shown."""
+    a_record(system)
+    waited, _ = track_wait(
+        system.upgrades.read(GROUP),
+        "waiting for nodes to leave",
+        ["i-1"],
+        timedelta(hours=1),
+        system.clock,
+        system.upgrades,
+    )
+    system.upgrade_executions.open.add(waited.execution)
+    result = leeward(*STATUS)
+    assert waited.wait_key
+    assert "cause" not in result.out
+    assert "attempt" not in result.out
+    assert leeward(*STATUS, "-o", "json").json["cause"] is None
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,7 @@ from leeward.upgrade.waves.surplus_selection import may_leave_now, pods_to_move
 from leeward.workflow.scale_down_protection import release_all
 from leeward.workflow.steps import Step
 
+SCALING_DOWN = "scaling down"
 ERRORS = {
     Next.BLOCKED: "PreflightBlocked",
     Next.CREATION_FAILURE: "NodeCreationFailure",
@@ -126,8 +127,8 @@ def wait_for_size(run: Run, record: UpgradeRecord, observation: Observation, por
         return _not_offset(run, record, observation, ports)
     if record.others_scaled is not None or not _excess(record, observation, ports):
         return replace(run, next=Next.RESTORE, why=f"desired size {observation.group.desired}")
-    if not record.why.startswith("scaling down"):
-        record = written(replace(record, phase_since=now, why="scaling down"), ports.upgrades)
+    if record.wait_key != SCALING_DOWN:
+        record = written(replace(record, phase_since=now, wait_key=SCALING_DOWN), ports.upgrades)
     if now - (record.phase_since or now) < PATIENCE:
         return again(run, Next.WAIT, PAUSE, f"desired size is {observation.group.desired}, it was {record.desired}")
     written(

@@ -107,8 +107,8 @@ class UpgradeRecord:
     `then`: groups whose upgrades follow this one, in order, to the same target as asked for.
     `update`: EKS' id of a managed group's update, `tries` those of this upgrade that have ended before it.
     `alarm`: why its alarms hold it, as last read, empty if they do not; `rang`: when one was last seen in ALARM.
-    `phase_since`: when the present phase began; `why`: its state, in a sentence; `awaited`: pods left on the nodes that
-    are waited for, when that began.
+    `phase_since`: when the present phase began; `why`: why it ended, in a sentence; `wait_key`: what is waited for, by
+    which a step recognizes that it has moved; `awaited`: pods left on the nodes that are waited for, when that began.
     """
 
     group: str
@@ -170,6 +170,7 @@ class UpgradeRecord:
     proven: datetime | None = None
     phase_since: datetime | None = None
     why: str = ""
+    wait_key: str = ""
     alarm: str = ""
     rang: datetime | None = None
     awaited: int = 0

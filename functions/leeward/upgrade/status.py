@@ -12,6 +12,7 @@ from typing import Any
 from leeward.blockers.blocker import Blocker, Kind
 from leeward.blockers.find import blockers
 from leeward.blockers.inputs import NodeInputs
+from leeward.model.counts import count_of
 from leeward.model.termination import TerminationRecord
 from leeward.model.times import format_instant
 from leeward.upgrade.control import Hold, Move, Permission
@@ -49,6 +50,7 @@ _OF_HOLD = {
     Hold.WINDOW: Phase.WAITING,
     Hold.CANARY: Phase.BAKING,
 }
+MOST_NAMED = 5  # nodes in a sentence
 _ENDED_OR_STILL = {Phase.NOT_STARTED, Phase.STOPPED, Phase.FAILED, Phase.ABORTED, Phase.DONE}
 _HOLDS_DRAINS = frozenset(
     {
@@ -71,7 +73,7 @@ _HOLDS_DRAINS = frozenset(
 class Status:
     """Status of an upgrade. Counts are of nodes: `old` those still there (draining and failed ones too), `new` those on
     the target. `execution`: which runs, empty where none does, None where it cannot be known. `held`: why nothing new
-    starts, empty if it may.
+    starts, empty if it may. `leaving`: names of old nodes that drain.
     """
 
     phase: Phase
@@ -84,6 +86,35 @@ class Status:
     eta: datetime | None
     execution: str | None = None
     held: str = ""
+    leaving: tuple[str, ...] = ()
+
+    @property
+    def step(self) -> str:
+        """What the upgrade does now, in a sentence with names of nodes; empty where it does nothing."""
+        match self.phase:
+            case Phase.SCALING_UP if self.gate.missing:
+                return f"new nodes start: {self.gate.missing[0].message}"
+            case Phase.CORDONING:
+                return "old nodes are cordoned"
+            case Phase.UPGRADING | Phase.ROLLING_BACK | Phase.ABORTING if self.leaving:
+                more = len(self.leaving) - MOST_NAMED
+                named = f"{', '.join(self.leaving[:MOST_NAMED])}{f' and {more} more' if more > 0 else ''}"
+                return f"{len(self.leaving)} of {count_of(self.old, 'old node')} on the way out: {named}"
+            case Phase.UPGRADING:
+                return f"{count_of(self.old, 'old node')} left, none of them drains now"
+            case Phase.SCALING_DOWN:
+                return "old nodes are gone, the group returns to its size"
+        return ""
+
+    @property
+    def blocked(self) -> str:
+        """Which nodes wait for what, in a sentence; empty where none does."""
+        nodes: dict[str, list[str]] = {}
+        for one in self.blockers:
+            nodes.setdefault(one.node, []).append(one.object)
+        waits = [f"{node} waits for {', '.join(dict.fromkeys(objects))}" for node, objects in nodes.items()]
+        more = f" and {len(waits) - MOST_NAMED} more" if len(waits) > MOST_NAMED else ""
+        return "; ".join(waits[:MOST_NAMED]) + more
 
     def to_json(self) -> dict[str, Any]:
         """Return the document of docs/command-line.md; `docs/schema/upgrade-status.json` describes it. `execution` only
@@ -95,6 +126,7 @@ class Status:
             "gate": {"pass": self.gate.open, "missing": [one.message for one in self.gate.missing]},
             "nodes": {"old": self.old, "new": self.new, "draining": self.draining, "failed": self.failed},
             "blockers": [blocker.to_json() for blocker in self.blockers],
+            "step": self.step or None,
             "eta": format_instant(self.eta) if self.eta is not None else None,
             **known,
         }
@@ -139,6 +171,7 @@ def status_of(
         eta=None if phase in _ENDED_OR_STILL else preflight.snapshot.now + left,
         execution=running.execution if running is not None else None,
         held=permission.why if permission is not None and permission.move is Move.HOLD else "",
+        leaving=tuple(sorted(member.name for member in leaving(preflight))),
     )
 
 

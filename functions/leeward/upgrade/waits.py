@@ -125,9 +125,9 @@ def track_wait(
     what is waited for changes; a repeat finds the same words and writes nothing. `pods`: those left, fewer of which is
     progress: compared when the limit is reached.
     """
-    now, why = clock.now(), _wait_key(record, what, sorted(objects))
-    if record.why != why:
-        return written(replace(record, phase_since=now, why=why, awaited=pods), upgrades), False
+    now, key = clock.now(), _wait_key(record, what, sorted(objects))
+    if record.wait_key != key:
+        return written(replace(record, phase_since=now, wait_key=key, awaited=pods), upgrades), False
     if now - (record.phase_since or now) <= limit:
         return record, False
     if pods < record.awaited:

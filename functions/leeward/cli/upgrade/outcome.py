@@ -21,7 +21,9 @@ _ACTION = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """`error`: the field's name of the failure, `cause` in a sentence, `command` that comes next; None where none."""
+    """`error`: the field's name of the failure; `cause`: why it failed, stands still or is held up, in a sentence;
+    `command` that comes next. None where none.
+    """
 
     error: str | None = None
     cause: str | None = None
@@ -49,7 +51,7 @@ def outcome_of(group: str, context: ClusterContext, status: Status) -> Outcome:
     if error == BLOCKED:
         action, more = "plan", " --recorded"
     command = f"leeward upgrade {action} {group} {context.options}{more}" if action else None
-    why = cause or status.held or (record.why if record is not None and status.phase is not Phase.DONE else "")
     if status.phase not in {Phase.FAILED, Phase.STOPPED}:
-        error = ""
+        return Outcome(cause=status.held or status.blocked or None, command=command)
+    why = cause or status.held or (record.why if record is not None else "")
     return Outcome(error=error or None, cause=why or None, command=command)

@@ -99,6 +99,7 @@ def status_report(group: str, status: Status) -> list[Table | str]:
         {
             **known,
             "Nodes": counts,
+            **({"Now": status.step} if status.step else {}),
             "Gate": "open" if status.gate.open else "closed",
             "Done at about": format_instant(status.eta) if status.eta is not None else "not known",
         }
