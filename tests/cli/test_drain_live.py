@@ -8,10 +8,11 @@ import pytest
 from leeward.adapters import wiring
 from leeward.errors import ThrottledError
 from leeward.model.drain_options import NEVER, DrainOptions
+from leeward.model.pause import PauseRecord
 from leeward.model.pod import Pod
 from leeward.model.termination import Cause, CauseKind, Outcome
 from leeward.policy.document import DrainPolicy
-from tests.fakes.builders import a_group, a_node, a_policy, a_subject, an_instance, policies
+from tests.fakes.builders import a_group, a_node, a_pause, a_policy, a_subject, an_instance, policies
 from tests.fakes.system import FakeSystem
 from tests.state_machines.walker import Walker
 
@@ -35,6 +36,12 @@ def system(monkeypatch):
 def put_pod(system, node, name="lonely"):
     pod = Pod(namespace="shop", name=name, uid=name, node=node, phase="Running")
     system.kubernetes.by_key[pod.key] = pod
+
+
+def test_a_pause_stands_above_a_dry_run(leeward, system):
+    system.pauses.write(PauseRecord(cluster="blue", pauses=(a_pause(),)))
+    shown = leeward("drain", "node-i-0a", "--dry-run", *LIVE[:4]).out
+    assert shown.startswith("PAUSED: cluster blue: disruption, repair and upgrades, without an end, by ")
 
 
 def test_a_dry_run_changes_nothing(leeward, system):

@@ -18,13 +18,14 @@ from leeward.adapters import wiring
 from leeward.cli.top.command import refresh
 from leeward.cli.top.screen import ENTER, LEAVE, TERMINATED, Screen, cut
 from leeward.errors import AccessDeniedError, RetryableError
+from leeward.model.pause import PauseRecord
 from leeward.model.termination import Cause, CauseKind
 from leeward.model.well_known import DISRUPTED_TAINT
 from leeward.ports.kubernetes import Listed
 from tests.cli.command import NOON
 from tests.cli.snapshots.disruption import a_disruption_snapshot, a_node, a_pod
 from tests.cli.snapshots.placement import items
-from tests.fakes.builders import a_group, a_policy, a_subject, an_instance, policies
+from tests.fakes.builders import a_group, a_pause, a_policy, a_subject, an_instance, policies
 from tests.fakes.clock import FakeClock
 from tests.fakes.system import FakeSystem
 
@@ -144,6 +145,14 @@ def test_a_live_node_that_drains_shows_what_its_drain_waits_for(leeward, system)
     found = by_name(result.json)
     assert (found["n1"]["state"], found["n1"]["blockers"]) == ("draining", ["pdb shop/api"])
     assert (found["n2"]["state"], found["n2"]["group"]) == ("Ready", "web-a")
+
+
+@pytest.mark.parametrize("command", [("top",), ("blockers",)])
+def test_a_pause_stands_above_what_is_shown(leeward, system, command):
+    system.pauses.write(PauseRecord(cluster="blue", pauses=(a_pause(),)))
+    first = leeward(*command, *LIVE).out.splitlines()[0]
+    assert first.startswith("PAUSED: cluster blue: disruption, repair and upgrades, without an end, by ")
+    assert a_pause().why in first
 
 
 def test_what_aws_does_not_answer_is_a_warning(leeward, system, monkeypatch):

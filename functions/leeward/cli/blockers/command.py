@@ -26,6 +26,7 @@ def run(arguments: argparse.Namespace) -> int:
     from leeward.blockers.namespaces import kept_by_namespace
     from leeward.cli.blockers.inputs import node_inputs_of
     from leeward.cli.blockers.tables import blockers_report
+    from leeward.cli.pause.shown import pause_lines
 
     context = context_of(arguments, "blockers")
     name = None if arguments.node is None else context.node(arguments.node).name
@@ -40,6 +41,9 @@ def run(arguments: argparse.Namespace) -> int:
     emit(
         document,
         arguments.view,
-        lambda: blockers_report(blocking, namespaces, looked_at, verbose=arguments.verbose),
+        lambda: [
+            *pause_lines(context, arguments.now),
+            *blockers_report(blocking, namespaces, looked_at, verbose=arguments.verbose),
+        ],
     )
     return 0

@@ -6,6 +6,7 @@ Decides how kubectl's flags become options and how a plan is printed; `leeward.t
 
 import argparse
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -17,6 +18,7 @@ from leeward.cli.drain.live import DrainRequest, RefusedError, follow, node_of, 
 from leeward.cli.drain.targets import DrainTarget, targets_of
 from leeward.cli.options import instant
 from leeward.cli.output import emit
+from leeward.cli.pause.shown import pause_lines
 from leeward.cli.progress import Progress
 from leeward.cli.tables import Table
 from leeward.errors import InvalidInputError
@@ -107,7 +109,7 @@ def run(arguments: argparse.Namespace) -> int:
     reasons = [] if dry else [reason for target in targets if (reason := refusal_of(target, keep=keep))]
     blocked = bool(reasons) or any(plan.refuse for plan in plans)
     if dry or blocked:
-        _print(arguments, documents)
+        _print(arguments, documents, pause_lines(context, arguments.now))
         if reasons:
             raise RefusedError(f"refused: {'; '.join(reasons)}; nothing was started (--dry-run shows the plan)")
         return int(blocked)
@@ -217,9 +219,9 @@ def _instant(moment: datetime | None) -> str | None:
     return format_instant(moment) if moment else None
 
 
-def _print(arguments: argparse.Namespace, documents: list[dict[str, Any]]) -> None:
+def _print(arguments: argparse.Namespace, documents: list[dict[str, Any]], above: Sequence[str] = ()) -> None:
     result = documents if arguments.group is not None else documents[0]
-    emit(result, arguments.view, lambda: _report(documents))
+    emit(result, arguments.view, lambda: [*above, *_report(documents)])
 
 
 def _report(documents: list[dict[str, Any]]) -> list[Table | str]:

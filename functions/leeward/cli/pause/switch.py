@@ -11,10 +11,11 @@ from typing import Any
 from leeward.cli.live import UnknownGroupError, note_origin
 from leeward.cli.member import access_of, profile_of, served_by
 from leeward.cli.output import emit
+from leeward.cli.pause.shown import described
 from leeward.errors import InvalidInputError, LeewardError, RecordChangedError
 from leeward.isolation import attempt
 from leeward.model.instance import cluster_of
-from leeward.model.pause import Pause, PauseRecord, PauseScope
+from leeward.model.pause import Pause, PauseRecord
 from leeward.model.times import format_instant
 from leeward.ports.autoscaling import Groups
 from leeward.ports.doctor import Deployment
@@ -104,14 +105,8 @@ def to_json(cluster: str, pause: Pause) -> dict[str, Any]:
 
 
 def _lines(changed: Sequence[tuple[str, Pause]], in_force: Sequence[tuple[str, Pause]], verb: str) -> Sequence[str]:
-    lines = [f"{verb}: {_named(*pair)}" for pair in changed] or [f"{verb}: nothing, no such pause was in force"]
-    return [*lines, *(f"still paused: {_named(*pair)}" for pair in in_force if verb == "resumed")]
-
-
-def _named(cluster: str, pause: Pause) -> str:
-    group = f", group {pause.group}" if pause.group else ""
-    scope = "disruption, repair and upgrades" if pause.scope is PauseScope.VOLUNTARY else "everything"
-    return f"cluster {cluster}{group}: {scope}, {pause.end}, by {pause.by}: {pause.why}"
+    lines = [f"{verb}: {described(*pair)}" for pair in changed] or [f"{verb}: nothing, no such pause was in force"]
+    return [*lines, *(f"still paused: {described(*pair)}" for pair in in_force if verb == "resumed")]
 
 
 def _write(

@@ -11,6 +11,7 @@ from leeward.cli.cluster_state import check_prices
 from leeward.cli.context import ClusterContext, context_of
 from leeward.cli.node_filter import NodeFilter, add_node_filters, node_filter
 from leeward.cli.output import Output, emit, printed_lines
+from leeward.cli.pause.shown import pause_lines
 from leeward.cli.top.document import to_json
 from leeward.cli.top.nodes import TopFacts, TopNode, top_nodes
 from leeward.cli.top.reading import TopReader
@@ -40,9 +41,10 @@ def run(arguments: argparse.Namespace) -> int:
     check_prices(context)
     reader, listed = TopReader(context), node_filter(arguments, context)
     if _is_live(arguments, context):
-        return refresh(lambda now: _lines(reader, listed, arguments, now), context.ports.clock)
+        return refresh(lambda now: _lines(reader, listed, arguments, context, now), context.ports.clock)
     nodes, facts = _read(reader, listed, arguments.now)
-    emit(to_json(nodes, facts), arguments.view, lambda: top_report(nodes, facts, arguments.now))
+    report = [*pause_lines(context, arguments.now), *top_report(nodes, facts, arguments.now)]
+    emit(to_json(nodes, facts), arguments.view, lambda: report)
     return 0
 
 
@@ -71,10 +73,12 @@ def _is_live(arguments: argparse.Namespace, context: ClusterContext) -> bool:
     return watched and arguments.view.output in {Output.TABLE, Output.WIDE}
 
 
-def _lines(reader: TopReader, listed: NodeFilter, arguments: argparse.Namespace, now: datetime) -> list[str]:
+def _lines(
+    reader: TopReader, listed: NodeFilter, arguments: argparse.Namespace, context: ClusterContext, now: datetime
+) -> list[str]:
     nodes, facts = _read(reader, listed, now)
     heading = f"{format_instant(now)}   cluster {arguments.cluster}   Ctrl-C ends"
-    return [heading, *printed_lines(arguments.view, top_report(nodes, facts, now))]
+    return [heading, *printed_lines(arguments.view, [*pause_lines(context, now), *top_report(nodes, facts, now)])]
 
 
 def _read(reader: TopReader, listed: NodeFilter, now: datetime) -> tuple[list[TopNode], TopFacts]:

@@ -13,6 +13,7 @@ from leeward.cli.context import ClusterContext
 from leeward.cli.member import profile_of
 from leeward.cli.nearest import did_you_mean
 from leeward.cli.output import emit
+from leeward.cli.pause.shown import pause_lines
 from leeward.cli.pause.switch import one_line
 from leeward.cli.zone.documents import (
     COLUMNS,
@@ -102,7 +103,8 @@ def _evacuate(arguments: argparse.Namespace) -> int:
     verdicts = plan_evacuation(inputs, arguments.zone, arguments.group)
     if dry:
         document = evacuation_document(arguments.zone, verdicts, None)
-        emit(document, arguments.view, lambda: evacuation_report(document), snapshot.warnings)
+        report = [*pause_lines(context, arguments.now), *evacuation_report(document)]
+        emit(document, arguments.view, lambda: report, snapshot.warnings)
         return 0
     left = sorted({subnet.zone for subnet in snapshot.subnets.values()} - inputs.closed - {arguments.zone})
     if not left:
