@@ -117,12 +117,10 @@ MISTAKES: tuple[tuple[str, int, str], ...] = (
     (f"ips {TYPE} --pods 1.5", 2, "--pods: found '1.5', expected a whole number, 0 to 999999"),
     (f"ips {TYPE} --pods 1 --warm-ip-target few", 2, "--warm-ip-target: found 'few', expected a whole number"),
     # pauses
-    ("pause", 2, "pause: found nothing, expected --why"),
     ("pause --why test --for 2", 2, "--for: found '2', expected a duration of at most a year such as 2h"),
     ("pause --why test --until 12:00", 2, "did you mean --for?"),
     ("pause --why ''", 2, "--why: found '', expected one line of at most 300 characters"),
     (f"pause --why test {OFF}", 2, "pause: found --snapshot, expected --cluster NAME or no cluster at all"),
-    ("resume", 2, "resume: found nothing, expected --why"),
     # zones
     ("zone", 2, "zone: found nothing, expected ACTION"),
     ("zone evacuate", 2, "zone evacuate: found nothing, expected ZONE"),
