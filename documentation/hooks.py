@@ -31,7 +31,7 @@ SEARCH: dict[str, dict[str, Any]] = {  # beginning of a page's path -> how the s
     "how-to/": {"boost": ANSWERS},
     "troubleshooting.md": {"boost": ANSWERS},
     "operations.md": {"boost": ANSWERS},
-    "runbooks.md": {"boost": ANSWERS},
+    "runbooks.md": {"boost": 2 * ANSWERS},
     "coming-from/": {"boost": ANSWERS},
     "coexistence.md": {"boost": ANSWERS},
 }

@@ -99,7 +99,7 @@ def alarms(facts: Facts) -> Iterator[Finding]:
         if found is None:
             yield about.failed("it is not there", REVERT)
         elif found.state == "ALARM":
-            fix = found.description or "docs/operations.md, when something is wrong"
+            fix = found.description or "docs/troubleshooting.md"
             yield about.failed(f"it is in ALARM: {found.reason}", fix)
         else:
             yield about.ok(found.state)
