@@ -88,14 +88,14 @@ def schemas() -> str:
     rows = []
     for file in sorted(SCHEMAS.glob("*.json")):
         schema = json.loads(file.read_text())
-        rows.append(f"| [{file.name}]({file.name}) | {schema['title']} | {_cell(schema['description'])} |")
-    table = "\n".join(["| schema | of | content |", "|---|---|---|", *rows])
+        rows.append(f"| [{file.name}]({file.name}) | {_cell(schema['title'])} |")
+    table = "\n".join(["| schema | of |", "|---|---|", *rows])
     return _page(
         [
             "# JSON Schemas",
             GENERATED,
             "What `-o json` of each command prints, and what policies and run records look like. "
-            "The tests of each command hold its output against its schema.",
+            "Each file describes itself. The tests of each command hold its output against its schema.",
             table,
         ]
     )
