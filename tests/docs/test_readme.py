@@ -22,7 +22,7 @@ def test_readme_is_one_screen_with_what_a_visitor_looks_for():
 
 def test_readme_leads_to_every_section_of_the_site():
     navigation = re.findall(r"(?m)^  - ([A-Z][\w -]+):", Path("mkdocs.yml").read_text().partition("\nnav:")[2])
-    assert {"How-to", "Coming from", "Operate", "Reference", "Design"} <= set(navigation)
+    assert {"How-to", "Coming from", "Operate", "Reference", "Internals"} <= set(navigation)
     pages = ("getting-started-local", "getting-started-account", "how-to/README", "coming-from/README", "concepts")
     pages += ("comparison", "costs", "compatibility", "permissions", "troubleshooting", "security", "glossary")
     assert [page for page in pages if f"(docs/{page}.md)" not in README] == []
