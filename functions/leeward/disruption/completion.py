@@ -106,9 +106,10 @@ def note_failure(run: DisruptionRun, call: Mapping[str, Any], ports: Ports) -> D
 
 
 def restore_groups(record: DisruptionRecord, ports: Ports, upgraded: frozenset[str] = frozenset()) -> DisruptionRecord:
-    """Restore the groups as soon as possible: MaxSize only once the desired size fits below it, AZRebalance only while
-    no zonal shift is in effect, because balancing would launch into the shifted zone. The remaining changes stay in the
-    record, and the minute reconciler tries them again. `upgraded`: groups that are left to their open upgrades.
+    """Restore the groups as soon as possible: MaxSize to the desired size where others keep that above the owner's
+    MaxSize, and further once it fits; AZRebalance only while no zonal shift is in effect, because balancing would
+    launch into the shifted zone. The remaining changes stay in the record, and the minute reconciler tries them again.
+    `upgraded`: groups that are left to their open upgrades.
     """
     shifted = bool(record.suspended) and bool(ports.catalog.zonal_shifts(record.cluster).shifts)
     suspended = record.suspended if shifted else tuple(name for name in record.suspended if name in upgraded)
@@ -120,7 +121,7 @@ def restore_groups(record: DisruptionRecord, ports: Ports, upgraded: frozenset[s
     raised = {
         name: maximum
         for name, maximum in record.raised.items()
-        if name in there and (name in upgraded or not ports.group_changes.put_back_maximum(name, maximum))
+        if name in there and (name in upgraded or not ports.group_changes.put_back_maximum(name, maximum, partly=True))
     }
     return replace(record, suspended=suspended, raised=raised)
 

@@ -109,6 +109,19 @@ def test_what_could_not_be_returned_is_returned_by_the_sweeper(system):
     assert system.groups.by_name["web-a"].suspended == ()
 
 
+def test_maxsize_follows_a_desired_size_that_others_keep_above_the_owners(system):
+    record = a_disruption(cluster="blue", groups=("web-a",), raised={"web-a": 2})
+    system.disruptions.write(record.closed(DisruptionOutcome.DONE, "done", system.clock.now()))
+    group = replace(system.groups.by_name["web-a"], desired=3, maximum=9)
+    system.groups.by_name["web-a"] = group
+    reconcile_disruption("blue", system.ports)
+    assert system.groups.by_name["web-a"].maximum == 3
+    assert dict(system.disruptions.records["blue"].raised) == {"web-a": 2}
+    system.groups.by_name["web-a"] = replace(group, desired=2, maximum=3)
+    reconcile_disruption("blue", system.ports)
+    assert (system.groups.by_name["web-a"].maximum, dict(system.disruptions.records["blue"].raised)) == (2, {})
+
+
 def test_azrebalance_stays_suspended_while_a_zonal_shift_lasts_and_is_resumed_afterwards(system):
     record = a_disruption(cluster="blue", groups=("web-a",), suspended=("web-a",))
     system.disruptions.write(record.closed(DisruptionOutcome.DONE, "done", system.clock.now()))
