@@ -5,6 +5,8 @@ pause, a closed window and a budget of 0 are waited for without a limit."""
 
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import datetime
+from math import ceil
 from typing import Any
 
 from leeward.policy.durations import format_duration
@@ -17,7 +19,8 @@ from leeward.upgrade.creation_failures import creation_failures
 from leeward.upgrade.eviction_failures import describe_blocked, eviction_failures
 from leeward.upgrade.gate import Gate, Lack, gate_of
 from leeward.upgrade.lease import read
-from leeward.upgrade.preflight.model import others_disrupting, why_zones_wait
+from leeward.upgrade.preflight.model import Preflight, others_disrupting, why_zones_wait
+from leeward.upgrade.record import UpgradeRecord
 from leeward.upgrade.rollout import Turn, take_turn
 from leeward.upgrade.run import Next, Run
 from leeward.upgrade.template_moves import wait_or_fail
@@ -34,7 +37,7 @@ from leeward.upgrade.waits import (
     resumed,
     track_wait,
 )
-from leeward.upgrade.waves.drain_selection import busy_nodes, to_try, waiting
+from leeward.upgrade.waves.drain_selection import busy_nodes, still_there, to_try, waiting
 
 BUSY_PAUSES = (3, 10)  # seconds between two observations while nodes drain, minimum and maximum
 ONE_DRAIN = 30  # seconds of an unblocked drain: the usual grace of pods
@@ -65,6 +68,7 @@ def _follow(run: Run, turn: Turn, ports: Ports) -> Run:
     set_cordons(record, turn.observation, ports.clusters)
     if turn.requests or leaving_nodes(preflight, record, turn.held):
         pause = SHORTEST if turn.requests else busy_pause(preflight.parallel)
+        pause = min(pause, until_a_place(preflight, record, ports.clock.now()) or pause)
         return _stalled(run, turn, progress, ports) or again(run, Next.WAIT, pause, progress)
     return _none_started(run, turn, progress, ports)
 
@@ -190,6 +194,17 @@ def _no_budget(run: Run, turn: Turn, progress: str, clock: Clock, upgrades: Upgr
         fix = "make these nodes Ready or finish their disruption, or raise the policy's budget"
         return replace(run, next=Next.EVICTION_FAILURE, why=f"{held_by} for {format_duration(limit)}: {fix}")
     return again(run, Next.WINDOW, LONGEST, held_by)
+
+
+def until_a_place(preflight: Preflight, record: UpgradeRecord, now: datetime) -> int | None:
+    """Return the seconds until the next node that drains is empty at the latest, because its last pods have been asked
+    to end; None while no such moment lies ahead. The observation after it starts the next node.
+    """
+    draining = {one.name for one in busy_nodes(preflight, record)}
+    pods = (filter(still_there, preflight.snapshot.pods_on(name)) for name in draining)
+    ends = [[pod.deletion for pod in of_node] for of_node in pods]
+    empty = [max(filter(None, of_node)) for of_node in ends if of_node and None not in of_node]
+    return min((ceil((moment - now).total_seconds()) for moment in empty if moment > now), default=None)
 
 
 def busy_pause(parallel: int) -> int:

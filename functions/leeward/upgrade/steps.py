@@ -26,6 +26,7 @@ from leeward.upgrade.drains import BOOT_PAUSE, drain
 from leeward.upgrade.expected_labels import are_overridden, labelled
 from leeward.upgrade.gate import gate_of
 from leeward.upgrade.lease import read, wait_for_disruption, written
+from leeward.upgrade.members import Age
 from leeward.upgrade.observation import described, measured, observe, with_owners_maximum
 from leeward.upgrade.preflight.gather import run_preflight
 from leeward.upgrade.rollback import start_rollback, undo
@@ -37,7 +38,7 @@ from leeward.upgrade.surge.sizes import most_extra, parallelism, surge
 from leeward.upgrade.template_moves import noted, wait_or_fail
 from leeward.upgrade.templates import point_group, prepared
 from leeward.upgrade.termination_requests import end_never_joined
-from leeward.upgrade.waits import STALLED, again, held, resumed, track_wait
+from leeward.upgrade.waits import SHORTEST, STALLED, again, held, resumed, track_wait
 from leeward.workflow.lease import guarded
 from leeward.workflow.steps import Step
 
@@ -146,7 +147,8 @@ def _opened(run: Run, turn: Turn, clock: Clock, upgrades: Upgrades) -> Run:
         return replace(run, next=Next.CREATION_FAILURE, why="; ".join(f"{one.message}: {one.fix}" for one in failures))
     track_wait(record, "gate", (), STALLED, clock, upgrades)
     missing = "; ".join(one.message for one in result.missing)
-    return again(run, Next.WAIT, BOOT_PAUSE, missing)
+    joined = any(one.age is Age.NEW and one.node is not None for one in turn.observation.preflight.members)
+    return again(run, Next.WAIT, SHORTEST if joined else BOOT_PAUSE, missing)  # the others join within seconds
 
 
 STEPS: Mapping[str, Step[Run]] = {

@@ -252,3 +252,28 @@ def test_a_node_that_others_terminate_in_time_delays_nothing(kind):
     gone = replace(system.groups.by_name[GROUP], instances=system.groups.by_name[GROUP].instances[1:])
     system.groups.by_name[GROUP] = gone
     assert after(system, minutes=1).next is Next.SCALE_DOWN
+
+
+@pytest.mark.parametrize(("ends", "pause"), [((4,), 4), ((4, 7), 7), ((60,), 10), ((4, None), 10), ((-1,), 10)])
+def test_the_next_observation_comes_when_the_last_pod_of_a_node_has_to_be_gone(ends, pause):
+    """A place that is free and not used is time lost. A pod that was not asked to end yet names no moment."""
+    system = a_rolling_group()
+    draining(system)
+    taint(system)
+    terminated_for(system, CauseKind.MANUAL)
+    for number, seconds in enumerate(ends, 1):
+        ending = None if seconds is None else system.clock.now() + timedelta(seconds=seconds)
+        system.kubernetes.put_pod(replace(a_pod(f"web-{number}", f"node-{OLD}"), deletion=ending))
+    assert STEPS["drain"](RUN, {"step": "drain"}, system.ports).pause == pause
+
+
+@pytest.mark.parametrize(("joined", "pause"), [(True, 2), (False, 5)])
+def test_the_gate_looks_more_often_once_a_new_node_has_joined(joined, pause):
+    system = a_rolling_group()
+    draining(system, cordoned=False, proven=None, ahead={NEW: SurgeNode(zone=ZONE)}, launched=1, desired=1)
+    system.instances.put(replace(an_instance(NEW), launched=system.clock.now()))
+    node = system.kubernetes.by_name.pop(f"node-{NEW}")
+    if joined:
+        system.kubernetes.put_node(replace(node, ready=False))
+    run = STEPS["gate"](RUN, {"step": "gate"}, system.ports)
+    assert (run.next, run.pause) == (Next.WAIT, pause)

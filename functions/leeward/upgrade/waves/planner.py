@@ -57,7 +57,8 @@ def plan_waves(
     waves = _first_fit(demands, positive_limits, numbered)
     if order is not Order.WAVES:
         return waves
-    return _in_fewer_waves(waves, demands, positive_limits, numbered, time or SearchTime())
+    turns = _turns_needed([demand.node for demand in demands], constraints)
+    return _in_fewer_waves(waves, demands, positive_limits, numbered, turns, time or SearchTime())
 
 
 def _first_fit(ordered: Sequence[NodeDemand], limits: Limits, numbered: NumberedConstraints) -> _Waves:
@@ -72,10 +73,16 @@ def _first_fit(ordered: Sequence[NodeDemand], limits: Limits, numbered: Numbered
 
 
 def _in_fewer_waves(
-    waves: _Waves, ordered: Sequence[NodeDemand], limits: Limits, numbered: NumberedConstraints, time: SearchTime
+    waves: _Waves,
+    ordered: Sequence[NodeDemand],
+    limits: Limits,
+    numbered: NumberedConstraints,
+    turns: Mapping[str, int],
+    time: SearchTime,
 ) -> _Waves:
-    """Return the same nodes in fewer waves, the largest first. Waves with nodes that cannot leave now or that have
-    failed come last, unchanged.
+    """Return the same nodes in fewer waves. The nodes of the budgets that need the most `turns` come first, wave by
+    wave and in each wave: they bound how soon the last node starts, also where a wave starts in parts. Waves with nodes
+    that cannot leave now or that have failed come last, unchanged.
 
     First fit at the end never needs more waves; it makes the plan equal to the sets that `next_nodes` returns.
     """
@@ -87,7 +94,12 @@ def _in_fewer_waves(
     others = [wave for wave in planned if not all(map(_drains_now, wave))]
     while len(free) > 1 and (fewer := one_wave_less(free, limits, numbered, time)) is not None:
         free = fewer
-    free.sort(key=len, reverse=True)
+
+    def longest(wave: Sequence[NodeDemand]) -> list[int]:
+        return sorted((turns[budget] for demand in wave for budget in demand.node.budgets), reverse=True)
+
+    free = [sorted(wave, key=lambda demand: longest([demand]), reverse=True) for wave in free]
+    free.sort(key=longest, reverse=True)
     return _first_fit([demand for wave in (*free, *others) for demand in wave], limits, numbered)
 
 
@@ -180,14 +192,17 @@ def _waves_needed(nodes: Sequence[WaveNode], limits: Limits, constraints: Cluste
     """Return by node name the least number of waves for the nodes that share its scarcest budget, plus those for its
     zone.
     """
-    loads: Counter[str] = Counter()
-    zones: Counter[str] = Counter()
-    for node in nodes:
-        loads.update(node.budgets)
-        zones[node.zone] += 1
-    by_budget = {budget: -(-load // max(constraints.allowed.get(budget, 0), 1)) for budget, load in loads.items()}
+    by_budget, zones = _turns_needed(nodes, constraints), Counter(node.zone for node in nodes)
     by_zone = {zone: -(-zones[zone] // max(limit, 1)) for zone, limit in limits.per_zone.items()}
     return {
         node.name: max((by_budget[budget] for budget in node.budgets), default=0) + by_zone.get(node.zone, 0)
         for node in nodes
     }
+
+
+def _turns_needed(nodes: Sequence[WaveNode], constraints: ClusterConstraints) -> dict[str, int]:
+    """Return by budget in how many turns its pods on the nodes leave."""
+    loads: Counter[str] = Counter()
+    for node in nodes:
+        loads.update(node.budgets)
+    return {budget: -(-load // max(constraints.allowed.get(budget, 0), 1)) for budget, load in loads.items()}

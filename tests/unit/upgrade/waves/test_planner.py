@@ -1,6 +1,8 @@
 """Which nodes drain together (docs/designs/upgrade.md; X4, U9)."""
 
+from collections import Counter
 from dataclasses import replace
+from random import Random
 
 import pytest
 
@@ -69,6 +71,17 @@ def test_taking_one_after_the_other_would_need_more_waves_than_there_have_to_be(
     in_no_time = plan_waves(nodes, limits, rivals(budgets), time=time)
     assert sorted(name for wave in in_no_time for name in wave) == sorted(one.name for one in nodes)
     assert (len(in_no_time), time.ended) == (6, True)
+
+
+@pytest.mark.parametrize("seed", [16, 25])
+def test_a_node_of_the_budget_that_needs_the_most_turns_starts_first(seed):
+    """Its turns follow one another, so they bound the time of all; also where a part of the first wave starts."""
+    dice, names = Random(seed), range(8)
+    nodes = [node(f"n{n:02}", budgets={f"b{k}": 1 for k in sorted(dice.sample(names, 3))}) for n in range(14)]
+    loads = Counter(budget for one in nodes for budget in one.budgets)
+    plan = plan_waves(nodes, Limits(together=5), rivals({f"b{k}": 1 for k in names}))
+    (first,) = [one for one in nodes if one.name == plan[0][0]]
+    assert max(loads[budget] for budget in first.budgets) == max(loads.values())
 
 
 def test_replicas_of_a_workload_are_never_all_in_one_wave():
