@@ -2,9 +2,9 @@
 documented behaviour of an EKS managed node group (`bench/eks_reference.py`), in the same simulated world.
 
 Targets: of 100 nodes at most half of EKS' time at 10 % and 33 %, 0.8 of it at one node, and with `update.maxSurge`
-at EKS' own peak 0.60 of it at 10 % and 0.58 at 33 %; at every size at most 1.25 times the bound, no budget exceeded, no
-pod moved twice by us. The bound: boot + the longer of the longest chain of turns under one budget and all drains /
-maxUnavailable + settle + termination.
+at EKS' own peak 0.60 of it at 10 % and 0.58 at 33 %; at every size at most 1.25 times the bound (1.08 for 100 nodes at
+10 %), no budget exceeded, no pod moved twice by us. The bound: boot + the longer of the longest chain of turns under
+one budget and all drains / maxUnavailable + settle + termination.
 """
 
 import os
@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from bench.eks_reference import EksUpdate
 from bench.upgrade_fleet import GROUP, Figures, a_world, update_policy
 from bench.upgrade_measure import Measure, Measured, tainted_nodes
+from bench.upgrade_trace import Trace
 from leeward.upgrade.surge.sizes import parallelism
 from leeward.workflow.executions import execution_name
 from simulation.definitions import NODE_GROUP_UPGRADE
@@ -25,6 +26,7 @@ BOUND = 1.25
 TARGETED = 100  # nodes, for which the targets against EKS are set
 TARGETS = {"1": 0.8}
 TARGET = 0.5
+BOUNDS = {"10%": 1.08}  # of 100 nodes, with the default surge
 AT_EKS_PEAK = {"33%": 0.58}
 TERMINATION = 25  # seconds from the request until EC2 reports terminated, on average
 
@@ -60,8 +62,9 @@ class Row:
         at_peak = AT_EKS_PEAK.get(self.unavailable, 0.6)
         if self.nodes == TARGETED and self.at_peak and self.at_peak.seconds > at_peak * self.eks.seconds:
             found.append(f"{at_peak} x EKS at its own peak surge")
-        if self.ours.seconds > BOUND * self.bound:
-            found.append(f"{BOUND} x the bound")
+        limit = BOUNDS.get(self.unavailable, BOUND) if self.nodes == TARGETED else BOUND
+        if self.ours.seconds > limit * self.bound:
+            found.append(f"{limit} x the bound")
         if self.ours.moved_again or self.ours.exceeded:
             found.append("no pod moved twice, no budget exceeded")
         return found
@@ -69,7 +72,7 @@ class Row:
 
 def run() -> bool:
     """Print the table; return whether every target is met. `NODES=20,100` and `SHARES=1,10%` select a part of it; 500
-    one by one take ten minutes of CPU time and more.
+    one by one take ten minutes of CPU time and more. `TRACE=1` prints what the nodes of our own upgrades do meanwhile.
     """
     figures = Figures.read()
     sizes = [int(count) for count in _named("NODES")] or figures.nodes
@@ -125,10 +128,12 @@ def leeward(figures: Figures, nodes: int, unavailable: str, max_surge: int | Non
     """
     world = a_world(figures, nodes, unavailable, ours=True, max_surge=max_surge)
     found: list[tuple[Measured, float]] = []
+    traces: list[Trace] = []
     machine = world.system.machines[NODE_GROUP_UPGRADE]
 
     def begin() -> None:
         measure = Measure(world, nodes, lambda: tainted_nodes(world))
+        traces.extend([Trace(world, nodes)] if os.environ.get("TRACE") else [])
         bound = the_bound(figures, world, nodes, unavailable)
         template = world.fleet.groups[GROUP].template
         template.add("ami-00000000000000002")
@@ -145,6 +150,8 @@ def leeward(figures: Figures, nodes: int, unavailable: str, max_surge: int | Non
     world.run(HOURS, converge=0)
     if not found or world.upgrades[GROUP].error or world.violations:
         raise RuntimeError("\n".join(["the upgrade failed", *map(str, world.violations), *list(world.story)[-20:]]))
+    for trace in traces:
+        print(trace.shown(), flush=True)
     return found[0]
 
 

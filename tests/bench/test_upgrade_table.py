@@ -37,7 +37,8 @@ def a_row(nodes=100, ours=100.0, eks=250.0, **given):
     )
 
 
-def test_both_sides_roll_the_fleet_and_only_ours_moves_no_pod_twice(capsys):
+def test_both_sides_roll_the_fleet_and_only_ours_moves_no_pod_twice(capsys, monkeypatch):
+    monkeypatch.setenv("TRACE", "1")
     found = row(Figures.read(), 6, "50%")
     assert (found.ours.moved_again, found.ours.exceeded, found.ours.pending) == (0, 0, 0.0)
     assert found.ours.most_unavailable <= 3
@@ -45,7 +46,9 @@ def test_both_sides_roll_the_fleet_and_only_ours_moves_no_pod_twice(capsys):
     assert found.bound <= found.ours.seconds < found.eks.seconds
     assert found.at_peak is None or found.at_peak.most_surge <= found.eks.most_surge
     shown(found)
-    assert "6 nodes, maxUnavailable 50%" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "6 nodes, maxUnavailable 50%" in said
+    assert "drained to terminating: 60." in said
 
 
 def test_an_execution_that_hands_over_to_another_is_not_the_end(monkeypatch):
@@ -63,11 +66,21 @@ def test_an_execution_that_hands_over_to_another_is_not_the_end(monkeypatch):
         ({"eks": 110.0}, ["0.8 x EKS, which is less than the bound"]),
         ({"eks": 110.0, "bound": 80.0}, ["0.8 x EKS"]),
         ({"bound": 79.0}, ["1.25 x the bound"]),
-        ({"unavailable": "10%", "eks": 190.0, "bound": 90.0}, ["0.5 x EKS"]),
+        ({"unavailable": "10%", "eks": 190.0, "bound": 93.0}, ["0.5 x EKS"]),
+        ({"unavailable": "10%", "eks": 250.0, "bound": 92.0}, ["1.08 x the bound"]),
         ({"nodes": 20, "eks": 110.0}, []),
         ({"at_peak": replace(NOTHING, seconds=150.0), "eks": 200.0}, ["0.6 x EKS at its own peak surge"]),
     ],
-    ids=["all are met", "cannot be met", "EKS", "the bound", "half of EKS", "a size without a target", "at EKS' peak"],
+    ids=[
+        "all are met",
+        "cannot be met",
+        "EKS",
+        "the bound",
+        "half of EKS",
+        "the bound at 10 %",
+        "a size without a target",
+        "at EKS' peak",
+    ],
 )
 def test_what_is_missed_is_said(given, missed):
     assert a_row(**given).missed == missed
