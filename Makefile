@@ -80,7 +80,7 @@ maintenance:  ## ... the retirement of an instance, announced by AWS Health
 scale-in:  ## ... a scale-in: Auto Scaling terminates an instance, and wants one less
 	$(PLAY)
 
-pictures: setup  ## docs/pictures of reports, with Chromium, on a screen and on a phone
+pictures: setup  ## docs/pictures: the tables of the demo, and reports, with Chromium, on a screen and on a phone
 	$(PY) -m local.pictures
 
 tutorial: setup  ## docs/getting-started-local.md with the outputs of a run on the local stack, four minutes

@@ -6,10 +6,12 @@ import argparse
 import json
 import sys
 import time
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
 from rich.live import Live
+from rich.text import Text
 
 from leeward.cli.report.page import page
 from leeward.cli.report.record import RunRecord
@@ -27,7 +29,6 @@ REPORT = ROOT / "build" / "demo" / "report.html"
 def main() -> int:
     """Prepare, send, watch, judge."""
     parser = argparse.ArgumentParser(prog="python -m local.demo", description=__doc__)
-    parser.add_argument("--picture", type=Path, help="also draw the two tables at the end into this SVG file")
     consent.add_options(parser)
     options = parser.parse_args()
     try:
@@ -35,10 +36,10 @@ def main() -> int:
     except consent.NotConfirmedError as error:
         console.print(error, style="bold red")
         return 1
-    return perform(lambda stack: run(stack, options.picture), foreign)
+    return perform(run, foreign)
 
 
-def run(stack: LocalStack, picture: Path | None = None) -> bool:
+def run(stack: LocalStack) -> bool:
     """Run the whole demo on a started stack; return whether every promise was kept."""
     say(f"local AWS on {stack.endpoint}, Kubernetes API on {stack.api}")
     scenario.build_fleet(stack)
@@ -55,11 +56,11 @@ def run(stack: LocalStack, picture: Path | None = None) -> bool:
     say("        terminate hook, and the spot warning once more")
     watch(stack, victims)
     findings = judge.judge(stack, victims)
-    tables = (view.result_table(stack, victims), view.findings_table(findings))
-    console.print(*tables)
-    if picture:
-        view.draw(picture, tables)
+    found = view.results(stack, victims)
+    view.show(view.report(found, findings))
     say(f"drawn: {write_report(stack, played)}")
+    told = {"results": [asdict(one) for one in found], "findings": [asdict(one) for one in findings]}
+    REPORT.with_name("results.json").write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
     return all(finding.good for finding in findings)
 
 
@@ -82,7 +83,8 @@ def watch(stack: LocalStack, victims: scenario.Victims) -> None:
         return
     with Live(console=console, refresh_per_second=4) as live:
         while time.monotonic() < deadline:
-            live.update(view.fleet_table(stack, victims))
+            fleet = view.lines([view.fleet_table(stack, victims)], console.width, coloured=True)
+            live.update(Text.from_ansi("\n".join(fleet)))
             if done(stack):
                 return
             time.sleep(0.5)

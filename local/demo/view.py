@@ -1,19 +1,22 @@
-"""View of the demo: the live fleet, one line a change without a terminal, the tables at the end."""
+"""View of the demo: the live fleet, one line a change without a terminal, the tables at the end.
+
+The tables are those of the command line, as wide as the terminal is."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from io import StringIO
-from pathlib import Path
 from typing import Any
 
-from rich import box
 from rich.console import Console
-from rich.table import Table
 
+from leeward.cli.output import Output, View
+from leeward.cli.tables import Table, render
+from leeward.model.counts import count_of
 from local.demo import ledger, scenario
 from local.demo.judge import Finding
 from local.stack import LocalStack
+from local.stage import console
 
 WORDS = {
     "spot_interruption": "spot warning (twice)",
@@ -24,11 +27,9 @@ WORDS = {
 
 def fleet_table(stack: LocalStack, victims: scenario.Victims) -> Table:
     """Return every node with its state, pods and phase."""
-    table = Table(title="the fleet", title_justify="left", expand=False)
-    for column in ("node", "zone", "state", "pods", "cause", "phase"):
-        table.add_column(column)
-    for row in fleet_rows(stack, victims):
-        table.add_row(*row)
+    table = Table(("NODE", "STATE", "PHASE", "CAUSE", "PODS", "ZONE"), title="the fleet", optional=("ZONE", "PODS"))
+    for name, zone, state, pods, causes, phase in fleet_rows(stack, victims):
+        table.add(name, state, phase, causes, pods, zone)
     return table
 
 
@@ -63,7 +64,9 @@ def follow(stack: LocalStack, victims: scenario.Victims, console: Console, ended
                 if shown.get(row[0]) is not None or row[4]:
                     name, zone, state, pods, causes, phase = row
                     name = ledger.short(name)
-                    words = ", ".join(word for word in (state, f"{pods} pods" if pods else "", causes, phase) if word)
+                    words = ", ".join(
+                        word for word in (state, count_of(int(pods), "pod") if pods else "", causes, phase) if word
+                    )
                     console.print(f"[dim]{time.strftime('%H:%M:%S')}[/] {name} ({zone or 'no zone'}): {words}")
                 shown[row[0]] = row
         if ended():
@@ -71,39 +74,86 @@ def follow(stack: LocalStack, victims: scenario.Victims, console: Console, ended
         time.sleep(0.5)
 
 
-def result_table(stack: LocalStack, victims: scenario.Victims) -> Table:
-    """Return one line a terminated node, one for the malformed message, one for the other team's instance. Times in
-    seconds.
-    """
-    table = Table(title="\nwhat happened (seconds after the message)", title_justify="left", box=box.SIMPLE_HEAD)
-    for column in ("node", "cause", "replaced by"):
-        table.add_column(column, no_wrap=True)
-    for column in ("cordoned", "drained", "terminated", "pods moved"):
-        table.add_column(column, justify="right")
-    for column in ("PDB violated", "hook answered", "message"):
-        table.add_column(column, overflow="fold")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What happened to one node or message. Times in seconds after the message, `-` where there is none."""
+
+    node: str
+    cause: str
+    replaced_by: str
+    cordoned: str = "-"
+    drained: str = "-"
+    terminated: str = "-"
+    moved: str = "-"
+    hook: str = "-"
+    message: str = "done"
+
+
+def results(stack: LocalStack, victims: scenario.Victims) -> list[Result]:
+    """Return a result for each terminated node, for the malformed message, and for the other team's instance."""
     tainted, names = ledger.first_tainted(stack), ledger.node_names(stack)
-    violated = "yes" if ledger.budget_violations(stack) else "never"
-    for record in ledger.terminations(stack):
-        moments = {**record.times, **({"tainted": tainted[record.node]} if record.node in tainted else {})}
-        table.add_row(
-            ledger.short(record.node),
-            _word(record.causes),
-            ", ".join(names.get(launched, launched) for launched in record.launched) or _no_launch(record),
-            *(_span(record, moments.get(name)) for name in ("tainted", "drained", "terminated")),
-            str(record.evicted),
-            violated,
-            "yes" if "terminated" in record.times else "waiting",
-            "done",
-        )
-    for _ in ledger.dead_letters(stack):
-        table.add_row("-", "nonsense", *[""] * 7, "dead-lettered")
     state = ledger.foreign_state(stack, victims.foreign)
-    name = names.get(victims.foreign, victims.foreign)
-    table.add_row(
-        name, "another team's hook", *[""] * 6, "untouched" if state == "Terminating:Wait" else str(state), "ignored"
+    return [
+        *(_result(record, tainted, names) for record in ledger.terminations(stack)),
+        *(
+            Result(node="-", cause="nonsense", replaced_by="-", message="dead-lettered")
+            for _ in ledger.dead_letters(stack)
+        ),
+        Result(
+            node=names.get(victims.foreign, victims.foreign),
+            cause="another team's hook",
+            replaced_by="-",
+            hook="untouched" if state == "Terminating:Wait" else str(state),
+            message="ignored",
+        ),
+    ]
+
+
+def _result(record: ledger.Termination, tainted: Mapping[str, datetime], names: Mapping[str, str]) -> Result:
+    moments = {**record.times, **({"tainted": tainted[record.node]} if record.node in tainted else {})}
+    return Result(
+        node=ledger.short(record.node),
+        cause=_word(record.causes),
+        replaced_by=", ".join(names.get(launched, launched) for launched in record.launched) or _no_launch(record),
+        cordoned=_span(record, moments.get("tainted")),
+        drained=_span(record, moments.get("drained")),
+        terminated=_span(record, moments.get("terminated")),
+        moved=str(record.evicted),
+        hook="answered" if "terminated" in record.times else "waiting",
     )
+
+
+def report(found: Sequence[Result], findings: Sequence[Finding]) -> list[Table | str]:
+    """Return the tables at the end: what happened, when, and what was promised."""
+    happened = Table(("NODE", "CAUSE", "REPLACED BY", "MESSAGE"), title="what happened", text="CAUSE")
+    times = Table(
+        ("NODE", "CORDONED", "DRAINED", "TERMINATED", "PODS MOVED", "HOOK"), title="seconds after the message"
+    )
+    for one in found:
+        happened.add(one.node, one.cause, one.replaced_by, one.message)
+        if one.node != "-":
+            times.add(one.node, one.cordoned, one.drained, one.terminated, one.moved, one.hook)
+    return [happened, times, findings_table(findings)]
+
+
+def lines(report: Sequence[Table | str], width: int, *, coloured: bool = False) -> list[str]:
+    """Return the lines of tables as the command line prints them on a terminal of this width."""
+    return list(render(report, View(Output.TABLE, width=width), coloured=coloured))
+
+
+def findings_table(findings: Sequence[Finding]) -> Table:
+    """Return a row for each promise."""
+    table = Table(("KEPT", "PROMISE", "FOUND"), title="what was promised")
+    for finding in findings:
+        style = "green" if finding.good else "red"
+        table.add("kept" if finding.good else "BROKEN", finding.promise, finding.found, style=style)
     return table
+
+
+def show(report: Sequence[Table | str]) -> None:
+    """Print tables as wide as the terminal is; a pipe gets all of them."""
+    for line in lines(report, console.width if console.is_terminal else 0, coloured=console.is_terminal):
+        print(line)
 
 
 def _word(causes: tuple[str, ...]) -> str:
@@ -117,21 +167,3 @@ def _no_launch(record: ledger.Termination) -> str:
 
 def _span(record: ledger.Termination, moment: datetime | None) -> str:
     return "-" if moment is None else f"{max((moment - record.began).total_seconds(), 0):.1f}"
-
-
-def findings_table(findings: Sequence[Finding]) -> Table:
-    """Return one line a promise."""
-    table = Table(title="\nwhat was promised", title_justify="left", box=box.SIMPLE_HEAD)
-    for column in ("", "promise", "found"):
-        table.add_column(column)
-    for finding in findings:
-        table.add_row("[green]kept[/]" if finding.good else "[bold red]BROKEN[/]", finding.promise, finding.found)
-    return table
-
-
-def draw(picture: Path, tables: Sequence[Table]) -> None:
-    """The tables as an SVG file, for the README."""
-    picture.parent.mkdir(parents=True, exist_ok=True)
-    console = Console(record=True, width=140, file=StringIO())
-    console.print(*tables)
-    console.save_svg(str(picture), title="make demo")

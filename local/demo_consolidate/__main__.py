@@ -37,7 +37,7 @@ def run(stack: LocalStack) -> bool:
         say(f"why {ledger.short(held)} is still here, {method}: {reason}")
     story = judge.Story(held=held, image=image, cost=cost, seen=seen, plan=plan)
     findings = judge.judge(stack, story)
-    console.print(view.findings_table(findings))
+    view.show([view.findings_table(findings)])
     return all(finding.good for finding in findings)
 
 

@@ -40,7 +40,7 @@ def run(stack: LocalStack, cast: scene.Cast, seed: int | None = None) -> bool:
     story = judge.Story(cast=cast, before=before, seen=seen, at_first=at_first, fixed=fixed)
     wait_until(lambda: scene.running(stack) == 0, SETTLE_SECONDS, "the end of every execution")
     findings = judge.judge(stack, story)
-    console.print(view.findings_table(findings))
+    view.show([view.findings_table(findings)])
     reported = [(began, f"fixed: pdb {scene.IMPOSSIBLE}, which allowed no eviction")] if cast.in_the_way else []
     seen.actions[:0] = [*reported, (seen.began, f"leeward upgrade start: {answer['execution']}")]
     say(f"drawn: {drawing.write_report(stack, began, seen)}")

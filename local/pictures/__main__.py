@@ -1,6 +1,8 @@
-"""`make pictures`: draws the reports of the documentation with headless Chromium, on a screen and on a phone.
+"""`make pictures`: draws the tables of the demo, and the reports of the documentation with headless Chromium, on a
+screen and on a phone.
 
-The demo's record is kept in `demo.json`, from a run of `make demo`; the simulated run is made again from its seed."""
+The demo's record is kept in `demo.json` and its results in `demo-results.json`, each from a run of `make demo`; the
+simulated run is made again from its seed."""
 
 import json
 import re
@@ -18,6 +20,7 @@ from pathlib import Path
 from leeward.cli.report.page import page
 from leeward.cli.report.record import RunRecord
 from leeward.cli.report.weekly_page import weekly_page
+from local.pictures import demo_tables
 from local.pictures.examples import termination, week
 from local.stack import ROOT
 
@@ -119,7 +122,10 @@ def title_in(png: bytes) -> str:
 
 
 def main() -> int:
-    """Write all pictures and print their paths; 1 without Chromium."""
+    """Write all pictures and print their paths; 1 without Chromium, which the reports need."""
+    tables = FOLDER / "demo.svg"
+    tables.write_text(demo_tables.drawn(), encoding="utf-8")
+    print(tables.relative_to(ROOT))
     chromium = shutil.which("chromium")
     if chromium is None:
         print("no chromium here: make tools installs it", file=sys.stderr)

@@ -113,5 +113,5 @@ def test_a_terminal_shows_state_and_blocker_and_breaks_no_word(tmp_path, name, c
 
 
 def test_every_screen_is_compared():
-    expected = {f"{name}-{columns}" for name in SCREENS for columns in (80, 120)}
+    expected = {f"{name}-{columns}" for name in (*SCREENS, "demo") for columns in (80, 120)}  # tests/local has the demo
     assert {file.stem for file in (GOLDEN / "terminal").glob("*.txt")} == expected

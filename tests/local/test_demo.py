@@ -37,7 +37,7 @@ def test_the_demo_keeps_every_promise_and_leaves_no_process_or_port_behind(tmp_p
     output, _ = running.communicate(timeout=PATIENCE)
     assert running.returncode == 0, output
     assert "BROKEN" not in output
-    assert len(re.findall(r"^ +kept ", output, re.MULTILINE)) == 10
+    assert len(re.findall(r"^kept ", output, re.MULTILINE)) == 10
     report = re.search(r"drawn: (\S+)", output).group(1)
     record = RunRecord.from_json(json.loads(Path(report).with_name("record.json").read_text()))
     assert record.end - record.start < timedelta(seconds=time.monotonic() - began)

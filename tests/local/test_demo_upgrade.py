@@ -31,7 +31,7 @@ def demo(tmp_path, *arguments, promises=PROMISES):
     )
     assert done.returncode == 0, done.stdout
     assert "BROKEN" not in done.stdout
-    assert len(re.findall(r"^ +kept ", done.stdout, re.MULTILINE)) == promises
+    assert len(re.findall(r"^kept ", done.stdout, re.MULTILINE)) == promises
     assert processes_in(tmp_path) == []
     return done.stdout
 

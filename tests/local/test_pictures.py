@@ -3,14 +3,19 @@
 import json
 import re
 import struct
+from html import unescape
 from pathlib import Path
 
 import jsonschema
+import pytest
 
+from leeward.cli.fitting import width_of
 from leeward.cli.report.record import RunRecord
 from leeward.cli.report.weekly_page import headline
 from local.pictures import __main__ as pictures
+from local.pictures import demo_tables
 from local.pictures.examples import termination, week
+from tests.cli.test_golden import check
 from tests.tools import need
 
 DOCS = Path("docs")
@@ -63,6 +68,28 @@ def test_chromium_draws_both_schemes_beside_each_other(tmp_path, monkeypatch):
     assert found.startswith(b"\x89PNG")
     assert struct.unpack(">II", found[16:24]) == (600, 200)
     assert pictures.title_in(found) == "a report"
+
+
+def test_the_picture_of_the_demo_has_the_words_that_the_demo_prints():
+    """Words and their order, line by line: the picture is made again with `make pictures`."""
+    picture = (pictures.FOLDER / "demo.svg").read_text()
+    assert picture == demo_tables.drawn()
+    drawn = [re.findall(r"<tspan[^>]*>([^<]*)</tspan>", line) for line in re.findall(r"<text y=.*?</text>", picture)]
+    words = [" ".join(" ".join(map(unescape, parts)).split()) for parts in drawn]
+    assert set(words) == {" ".join(line.split()) for line in demo_tables.lines() if line}
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_the_tables_of_the_demo_fit_a_terminal(columns):
+    shown = demo_tables.lines(columns)
+    assert [line for line in shown if width_of(line) > columns] == []
+    told = json.loads(demo_tables.RESULTS.read_text())
+    words = set(" ".join(demo_tables.lines(400)).split())
+    assert set(" ".join(line for line in shown if not line.startswith("…")).split()) <= words
+    text = " ".join(" ".join(shown).split())
+    assert [one["node"] for one in told["results"] if one["node"] not in text] == []
+    assert "TERMINATED" in text
+    check(f"terminal/demo-{columns}", "\n".join([*shown, ""]), "")
 
 
 def test_without_chromium_it_says_how_to_install_it(monkeypatch, capsys):
