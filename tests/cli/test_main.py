@@ -224,6 +224,18 @@ def test_help_of_a_command_imports_what_its_arguments_need(command):
     assert len(modules) <= 180
 
 
+def test_a_full_disk_is_no_defect_of_the_command():
+    """The process itself: the interpreter writes what is left when it ends."""
+    command = [sys.executable, "-m", "leeward.cli.main", "completion", "bash"]
+    environment = {**os.environ, "PYTHONPATH": "functions"}
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, env=environment, check=False)
+    assert (done.returncode, done.stderr) == (
+        2,
+        "leeward: the output cannot be written: No space left on device\n",
+    )
+
+
 LIBRARIES = {"boto3", "botocore", "jsonschema", "kubernetes", "rich", "urllib3"}
 
 

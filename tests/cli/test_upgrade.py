@@ -331,7 +331,7 @@ def test_an_unknown_group_is_reported_with_those_that_are_there(refuses):
             "argument --override: found 'Nothing', expected one of PdbNeverAllows",
         ),
         (
-            ("plan", "web", "--ami", "al2023@latest", "--kubernetes-version", "1.31"),
+            ("plan", "web", "--ami", "al2023@1.31", "--kubernetes-version", "1.31"),
             "found --ami and --kubernetes-version, expected one of them at most",
         ),
         (("flip", "web"), "found 'flip', expected one of plan, status"),

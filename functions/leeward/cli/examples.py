@@ -60,7 +60,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "upgrade": ("upgrade plan web --cluster prod", "upgrade start web --cluster prod --watch"),
     "upgrade plan": (
         "upgrade plan web --cluster prod",
-        "upgrade plan web --ami al2023@latest --snapshot prod-state",
+        "upgrade plan web --ami al2023@1.33 --snapshot prod-state",
         "upgrade plan web --cluster prod --recorded",
     ),
     "upgrade status": ("upgrade status web --cluster prod", "upgrade status web --cluster prod --watch"),

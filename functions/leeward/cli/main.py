@@ -4,6 +4,7 @@ Decides how arguments are read and how failures are reported. 0: done. 1: refuse
 on standard error naming what was found and what was expected, or a defect of Leeward itself."""
 
 import argparse
+import errno
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -47,6 +48,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "zones": ("zones", "show the order of zones and why they differ"),
 }  # name -> (module of leeward.cli, help)
 DONE, REFUSED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})  # of a disk that takes no more
 DEBUG = "LEEWARD_DEBUG"  # environment variable: an unexpected exception is raised, with its traceback
 _DESCRIPTION = """Looks after the nodes of Amazon EKS clusters whose nodes live in Auto Scaling groups.
 
@@ -103,6 +105,9 @@ def _report(error: Exception, arguments: argparse.Namespace | None) -> int:
         case LeewardError():
             tell(str(error))
             return REFUSED
+        case OSError() if error.errno in FULL:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else its end reports it once more
+            tell(f"the output cannot be written: {error.strerror}")
         case _:
             if os.environ.get(DEBUG):
                 raise error

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 from leeward.cli.nearest import did_you_mean
 from leeward.errors import InvalidInputError
 
+MOST_LISTED = 12  # names that are listed beside the one that was probably meant
 WIDEST = 120  # columns of a help text
 EXAMPLES = "examples:"
 OTHER_NAMES: Mapping[str, str] = {
@@ -28,6 +29,9 @@ OTHER_NAMES: Mapping[str, str] = {
     "replace": "drain",
     "rollback": "upgrade rollback",
     "rollout": "upgrade",
+    "nodegroup": "start",
+    "nodegroups": "start",
+    "unpause": "resume",
     "start": "upgrade start",
     "status": "upgrade status",
     "stop": "pause",
@@ -38,7 +42,14 @@ OTHER_NAMES: Mapping[str, str] = {
     "--reason": "--why",
     "--follow": "--watch",
     "--format": "--output",
-}  # names that kubectl, eksctl and others have, and ours
+    "--version": "--kubernetes-version",
+    "--selector": "-l",
+    "--context": "--profile",
+    "--timeout": "--deadline",
+    "--name": "",
+    "--namespace": "",
+    "--pod-selector": "",
+}  # names that kubectl, eksctl and others have, and ours; empty: there is none
 
 
 class HelpFormatter(argparse.RawDescriptionHelpFormatter):
@@ -71,6 +82,7 @@ class Parser(argparse.ArgumentParser):
         """Parse all arguments; what is unknown is reported by the command that does not know it, with the option most
         like it.
         """
+        self._check_before_command(args or ())
         parsed, unknown = self.parse_known_args(args, namespace)
         if unknown:
             command = chosen(self, args or ())
@@ -79,19 +91,30 @@ class Parser(argparse.ArgumentParser):
             command.error(f"found unknown arguments: {' '.join(unknown)}, expected none{hint}")
         return parsed
 
+    def _check_before_command(self, words: Sequence[str]) -> None:
+        """Check the options before the command: argparse takes the value of an unknown one for the command."""
+        commands, known = below(self), options_of(self)
+        for before, word in zip(["", *words], words, strict=False):
+            name = word.partition("=")[0]
+            if word in commands or word == "--" or not (word.startswith("-") or before.startswith("-")):
+                return
+            if commands and word.startswith("--") and name not in known:
+                self.error(f"found unknown arguments: {name}, expected none{likely(name, known)}")
+
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
-            allowed = ", ".join(str(choice) for choice in action.choices)
-            hint = likely(str(value), [str(choice) for choice in action.choices])
-            raise argparse.ArgumentError(action, f"found {value!r}, expected one of {allowed}{hint}")
+            names = [str(choice) for choice in action.choices]
+            hint = likely(str(value), names)
+            allowed = "another one" if hint and len(names) > MOST_LISTED else f"one of {', '.join(names)}"
+            raise argparse.ArgumentError(action, f"found {value!r}, expected {allowed}{hint}")
 
 
 def likely(text: str, known: Sequence[str]) -> str:
     """Return `; did you mean NAME?` with our name of what another tool calls so, else with the name most like it."""
-    other = OTHER_NAMES.get(text.lower(), "")
-    if other.split(" ")[0] in known:
+    other = OTHER_NAMES.get(text.lower())
+    if other is not None and other.split(" ")[0] in known:
         return f"; did you mean {other}?"
-    return did_you_mean(text, known)
+    return "" if other is not None and text.startswith("-") else did_you_mean(text, known)
 
 
 def chosen(parser: argparse.ArgumentParser, words: Sequence[str]) -> argparse.ArgumentParser:

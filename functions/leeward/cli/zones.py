@@ -7,11 +7,14 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from leeward.cli.context import context_of
+from leeward.cli.context import ClusterContext, context_of
 from leeward.cli.ips import count
+from leeward.cli.nearest import did_you_mean
 from leeward.cli.output import emit
 from leeward.cli.placement_inputs import Inputs, facts_by_zone, placement_of_cluster
 from leeward.cli.tables import Table
+from leeward.errors import InvalidInputError
+from leeward.model.well_known import INSTANCE_TYPE_LABEL
 from leeward.placement.explain import ZoneFacts, explain_zone, imbalance, typical_node
 from leeward.placement.verdict import ZoneVerdict
 from leeward.placement.zones import judge_zones
@@ -31,7 +34,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Judge and print; return 0, also where no zone can take a node."""
-    inputs = Inputs.of(context_of(arguments, "zones"))
+    context = context_of(arguments, "zones")
+    inputs = Inputs.of(context)
+    _check_type(arguments.instance_type, inputs, context)
     scene = placement_of_cluster(inputs, arguments.instance_type, arguments.pods)
     facts = facts_by_zone(inputs, scene)
     verdicts = judge_zones(scene, random.Random(arguments.seed))
@@ -39,6 +44,14 @@ def run(arguments: argparse.Namespace) -> int:
     sentences = (*imbalance(verdicts, facts), *inputs.describe_ages(arguments.now))
     emit(document, arguments.view, lambda: _report(document, sentences))
     return 0
+
+
+def _check_type(name: str | None, inputs: Inputs, context: ClusterContext) -> None:
+    """Check that EC2, or a node of the cluster, has the instance type. Raises InvalidInputError."""
+    there = sorted({node.labels.get(INSTANCE_TYPE_LABEL, "") for node in inputs.nodes} - {""})
+    if name and name not in there and not context.ports.launches.instance_types([name]):
+        hint = did_you_mean(name, there)
+        raise InvalidInputError(f"zones: --instance-type: found {name!r}, expected an EC2 instance type{hint}")
 
 
 def to_json(verdicts: Sequence[ZoneVerdict], facts: Mapping[str, ZoneFacts]) -> dict[str, Any]:

@@ -10,6 +10,8 @@ from typing import Any
 
 from leeward.cli.live import UnknownGroupError, note_origin
 from leeward.cli.member import access_of, profile_of, served_by
+from leeward.cli.nearest import did_you_mean
+from leeward.cli.node_names import listed
 from leeward.cli.output import emit
 from leeward.cli.pause.shown import described
 from leeward.errors import InvalidInputError, LeewardError, RecordChangedError
@@ -136,8 +138,10 @@ def _cluster_of(group: str, clusters: Sequence[str], groups: Groups) -> str:
     described = groups.describe([group]).get(group)
     cluster = cluster_of(described.tags, clusters) if described is not None else None
     if cluster is None:
+        names = [known.name for known in groups.of_clusters(clusters)]
         raise UnknownGroupError(
-            f"--group: found {group!r}, expected an Auto Scaling group with a tag of cluster {' or '.join(clusters)}"
+            f"--group: found {group!r}, expected an Auto Scaling group with a tag of cluster {' or '.join(clusters)}: "
+            f"{listed(names)}{did_you_mean(group, names)}"
         )
     return cluster
 

@@ -99,7 +99,9 @@ def _check_request(arguments: argparse.Namespace, upgrades: Upgrades) -> None:
 
 
 def _no_upgrade(group: str, action: str) -> InvalidInputError:
-    return InvalidInputError(f"upgrade of {group}: found none, expected one to {action}")
+    return InvalidInputError(
+        f"upgrade of {group}: found none that was begun, expected one to {action}; leeward upgrade start begins one"
+    )
 
 
 def _requested(group: str, action: str, upgrades: Upgrades) -> UpgradeRecord:
