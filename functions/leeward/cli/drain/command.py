@@ -13,7 +13,7 @@ from typing import Any
 
 from leeward.cli.confirmation import add_yes, check_can_ask, confirm
 from leeward.cli.context import context_of
-from leeward.cli.drain.effects import effect_of
+from leeward.cli.drain.effects import effect_of, total_of
 from leeward.cli.drain.live import DrainRequest, RefusedError, follow, node_of, refusal_of, start
 from leeward.cli.drain.targets import DrainTarget, targets_of
 from leeward.cli.options import instant
@@ -113,7 +113,8 @@ def run(arguments: argparse.Namespace) -> int:
         if reasons:
             raise RefusedError(f"refused: {'; '.join(reasons)}; nothing was started (--dry-run shows the plan)")
         return int(blocked)
-    confirm(arguments, [effect_of(target, plan, keep=keep) for target, plan in zip(targets, plans, strict=True)])
+    effects = [effect_of(target, plan, keep=keep) for target, plan in zip(targets, plans, strict=True)]
+    confirm(arguments, [*total_of(plans), *effects])
     for target, document in zip(targets, documents, strict=True):
         document["execution"] = start(target, context.ports, _request(arguments))
     _print(arguments, documents)

@@ -1,6 +1,9 @@
 """Effect of a live drain on one node, in a line for the question before it."""
 
+from collections.abc import Sequence
+
 from leeward.cli.drain.targets import DrainTarget
+from leeward.model.counts import count_of
 from leeward.termination.drain_plan import DrainPlan, PodRemoval
 
 MOST_BLOCKED = 3  # pods named
@@ -12,11 +15,17 @@ def effect_of(target: DrainTarget, plan: DrainPlan, *, keep: bool = False) -> st
     """
     evicted = sum(one.removal is not PodRemoval.DELETE for one in plan.evict)
     deleted = len(plan.evict) - evicted
-    pods = [f"evict {_counted(evicted)}", *([f"delete {_counted(deleted)}"] if deleted else [])]
+    pods = [f"evict {count_of(evicted, 'pod')}", *([f"delete {count_of(deleted, 'pod')}"] if deleted else [])]
     instance = f"instance {target.node.instance_id} of group {target.group}"
     end = f"remove the Node ({instance} is gone)" if target.gone else f"TERMINATE {instance}"
     end = f"keep {instance} in service, cordoned" if keep else end
     return f"{target.node.name}: {', '.join(pods)}, then {end}{_blocked(plan)}"
+
+
+def total_of(plans: Sequence[DrainPlan]) -> list[str]:
+    """Return a line with the total of several nodes, nothing for a single one."""
+    pods = sum(len(plan.evict) for plan in plans)
+    return [f"{count_of(len(plans), 'node')}, {count_of(pods, 'pod')} in all"] if len(plans) > 1 else []
 
 
 def _blocked(plan: DrainPlan) -> str:
@@ -25,7 +34,3 @@ def _blocked(plan: DrainPlan) -> str:
         return ""
     more = f" and {len(held) - MOST_BLOCKED} more" if len(held) > MOST_BLOCKED else ""
     return f"; blocked now: {', '.join(held[:MOST_BLOCKED])}{more}"
-
-
-def _counted(pods: int) -> str:
-    return f"{pods} pod{'' if pods == 1 else 's'}"

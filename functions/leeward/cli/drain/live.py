@@ -12,6 +12,7 @@ from leeward.cli import following
 from leeward.cli.drain.targets import DrainTarget
 from leeward.cli.progress import Progress
 from leeward.errors import TerminalError
+from leeward.model.counts import count_of
 from leeward.model.drain_options import DrainOptions
 from leeward.model.termination import Cause, CauseKind, Outcome, Status, TerminationRecord, execution_name
 from leeward.model.times import format_instant
@@ -118,13 +119,13 @@ def look(record: TerminationRecord | None) -> tuple[str, bool | None]:
         return "nothing is written down about it any more", False
     if record.status is Status.CLOSED:
         if record.outcome is Outcome.KEPT:
-            return f"drained and cordoned, its instance is kept, {record.pods_evicted} pods evicted", True
+            return f"drained and cordoned, its instance is kept, {count_of(record.pods_evicted, 'pod')} evicted", True
         if record.outcome is Outcome.TERMINATED:
-            return f"gone, {record.pods_evicted} pods evicted", True
+            return f"gone, {count_of(record.pods_evicted, 'pod')} evicted", True
         by_reboot = "it was rebooted" if record.outcome is Outcome.REBOOTED else ""
         return f"in service again: {record.failure or by_reboot or 'nothing wants it gone any more'}", False
     if "retry" in record.times and record.failure:
         return f"failed: {record.failure}; tried again at {format_instant(record.times['retry'])}", False
     phase = next((words for name, words in PHASES.items() if name in record.times), "waiting to begin")
     blocked = f", waits for {'; '.join(record.blocked_by)}" if record.blocked_by and phase == "draining" else ""
-    return f"{phase}, {record.pods_evicted} pods evicted{blocked}", None
+    return f"{phase}, {count_of(record.pods_evicted, 'pod')} evicted{blocked}", None

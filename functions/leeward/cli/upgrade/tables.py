@@ -37,7 +37,7 @@ def _summary(plan: Plan, preflight: Preflight) -> list[str]:
             {
                 "Target": target.label if target else _asked(preflight),
                 "Strategy": f"{plan.strategy.value}, at most {count_of(plan.parallel, 'node')} unavailable at once",
-                "Surge": f"{count_of(preflight.extra, 'node')} launched first (the most that is allowed: {plan.surge})",
+                "Surge": f"at most {count_of(plan.surge, 'node')} above the size, {preflight.extra} launched first",
                 "Desired size": f"{desired.before} -> {desired.during} at most -> {desired.after}",
                 "Maximum size": f"{most.before} -> {most.during} at most -> {most.after}",
                 "Takes about": format_duration(timedelta(seconds=plan.seconds)),
