@@ -12,9 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from leeward.cli.context import context_of
 from leeward.cli.fitting import NODES, width_of
+from leeward.cli.main import parse_arguments
 from leeward.cli.output import Output, View
 from leeward.cli.tables import Row, Table, render
+from leeward.cli.top.nodes import top_nodes
+from leeward.cli.top.reading import TopReader
+from leeward.cli.top.view import TopView
 from tests.cli.command import NOON, SMALL
 from tests.cli.live_answers import ANSWERS
 from tests.cli.snapshots import placement, upgrade
@@ -166,6 +171,16 @@ def tables(monkeypatch):
     return made
 
 
+def open_a_node(folder):
+    """Open the first node of `leeward top`, as a key does."""
+    arguments = parse_arguments(["top", "--snapshot", str(folder), "--now", NOON])
+    facts = TopReader(context_of(arguments, "top")).read(arguments.now)
+    view = TopView()
+    view.show(top_nodes(facts, arguments.now), facts)
+    view.press("enter")
+    list(view.report(arguments.now, 24))
+
+
 def stretched(table):
     """The table with a row of long names and a long sentence."""
     text = table.text or table.columns[-1]
@@ -190,6 +205,7 @@ def test_every_table_fits_a_terminal_and_shows_what_decides(leeward, tmp_path, t
         with pytest.MonkeyPatch.context() as patched:
             (tmp_path / name).mkdir(exist_ok=True)
             leeward(*ANSWERS[name](patched, tmp_path / name))
+    open_a_node(disruption(tmp_path / "opened"))
     lines_of = {(path, line) for _, path, line in tables}
     unseen = [
         f"{path}:{first}"

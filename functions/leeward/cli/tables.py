@@ -15,8 +15,8 @@ from leeward.model.visible import visible
 
 SEPARATOR = "   "
 ABSENT = "-"
-BOLD = "bold"
-_STYLES = {BOLD: "1", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}  # SGR parameters
+BOLD, CHOSEN = "bold", "chosen"
+_STYLES = {BOLD: "1", CHOSEN: "7", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}  # SGR parameters
 _RESET = "\x1b[0m"
 _BREAKS = str.maketrans({"\n": r"\n", "\t": r"\t"})  # `visible` keeps them
 _NUMBER = re.compile(r"\$?(-?\d+(?:\.\d+)?)\s?(?:[^\W\d_]*|%)(?:\s.*|/.*)?")

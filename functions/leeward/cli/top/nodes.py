@@ -170,13 +170,13 @@ def blockers_of(
         return record.blocked_by
     counts: dict[str, int] = {}
     for pod in pods:
-        for cause in _blockers_of_pod(pod, budgets, now):
+        for cause in blockers_of_pod(pod, budgets, now):
             counts[cause] = counts.get(cause, 0) + 1
     of_pods = sorted(counts, key=lambda cause: (-counts[cause], cause))
     return (*(f"annotation {one.key}" for one in node_opt_outs(node)), *of_pods)
 
 
-def _blockers_of_pod(pod: Pod, budgets: PdbIndex, now: datetime) -> Iterator[str]:
+def blockers_of_pod(pod: Pod, budgets: PdbIndex, now: datetime) -> Iterator[str]:
     """Yield the budgets and annotations that hold the pod; no drain evicts pods of DaemonSets and static pods."""
     if not (pod.of_daemon_set or pod.mirror):
         yield from blocking_budgets(pod, budgets.selecting(pod))

@@ -10,6 +10,9 @@ from collections.abc import Sequence
 from types import FrameType, TracebackType
 from typing import Self, TextIO
 
+from leeward.cli.fitting import MISSING
+from leeward.model.counts import count_of
+
 ENTER, LEAVE = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"  # alternate screen without cursor, and back
 HOME, CLEAR_LINE, CLEAR_BELOW, RESET = "\x1b[H", "\x1b[K", "\x1b[J", "\x1b[0m"
 _COLOUR = re.compile(r"(\x1b\[\d+m)")
@@ -40,7 +43,7 @@ class Screen:
         width, height = shutil.get_terminal_size()
         shown = list(lines[:height])
         if len(lines) > height:
-            shown[-1] = f"and {len(lines) - height + 1} lines more: --once shows all of them"
+            shown[-1] = f"and {count_of(len(lines) - height + 1, 'line')} more: --once shows all of them"
         drawn = "\r\n".join(f"{cut(line, width)}{CLEAR_LINE}" for line in shown)
         self._write(f"{HOME}{drawn}{CLEAR_BELOW}")
 
@@ -50,16 +53,18 @@ class Screen:
 
 
 def cut(line: str, width: int) -> str:
-    """Return the line cut to so many characters, colours not counted and always ended."""
-    left, parts = width, []
+    """Return the line cut to so many characters, the last of them `…`; colours are not counted and always ended."""
+    if len(_COLOUR.sub("", line)) <= width:
+        return line
+    left, parts = width - len(MISSING), []
     for part in _COLOUR.split(line):
         if _COLOUR.fullmatch(part):
             parts.append(part)
         else:
-            parts.append(part[:left])
+            parts.append(part[: max(left, 0)])
             left -= len(parts[-1])
-    whole = "".join(parts)
-    return whole if whole == line or RESET not in line else f"{whole.removesuffix(RESET)}{RESET}"
+    whole = "".join(parts).removesuffix(RESET) + (MISSING if width > 0 else "")
+    return f"{whole}{RESET}" if RESET in line else whole
 
 
 def _end(number: int, frame: FrameType | None) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from leeward.cli.plan_document import HOURS_A_MONTH
-from leeward.cli.tables import Table
+from leeward.cli.tables import CHOSEN, Table
 from leeward.cli.top.nodes import MILLI, NodeState, TopFacts, TopNode
 from leeward.disruption.savings import dollars
 from leeward.model.counts import count_of
@@ -32,10 +32,19 @@ _STYLES = {
 }
 
 
-def top_report(nodes: Sequence[TopNode], facts: TopFacts, now: datetime) -> list[Table | str]:
-    """Build the report: the summary, the table, then what could not be read."""
+def top_report(
+    nodes: Sequence[TopNode],
+    facts: TopFacts,
+    now: datetime,
+    *,
+    shown: Sequence[TopNode] | None = None,
+    chosen: str = "",
+) -> list[Table | str]:
+    """Build the report: the summary, the table, then what could not be read. `shown`: the nodes of the table, default:
+    all; `chosen`: the name of the node that is marked.
+    """
     table = Table(COLUMNS, wide=WIDE, optional=OPTIONAL, text="BLOCKER", kind="node", empty="no node")
-    for one in nodes:
+    for one in nodes if shown is None else shown:
         table.add(
             one.node.name,
             one.state.value,
@@ -51,7 +60,7 @@ def top_report(nodes: Sequence[TopNode], facts: TopFacts, now: datetime) -> list
             one.node.instance_id,
             _age((now - one.node.created).total_seconds()),
             one.node.kubelet,
-            style=_STYLES.get(one.state, ""),
+            style=CHOSEN if one.node.name == chosen else _STYLES.get(one.state, ""),
         )
     return [*_summary(nodes, facts), table, *facts.warnings]
 
