@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from leeward.model.counts import count_of
 from leeward.model.termination import Outcome
 from local import fleet
 from local.demo import ledger, scenario
@@ -112,7 +113,7 @@ def _line(record: ledger.Termination | None, node: Mapping[str, Any] | None, sta
     if record is None:
         return "cordoned" if node is not None and ledger.is_tainted(node) else "in service"
     if node is None:
-        return f"gone, {record.evicted} pods evicted"
+        return f"gone, {count_of(record.evicted, 'pod')} evicted"
     pods = ledger.pods_by_node(stack).get(str(node["metadata"]["name"]), 0)
     draining = "draining" in record.times and "drained" not in record.times  # after a spot warning: while terminating
     blocked = f", waits for {'; '.join(record.blocked_by)}" if record.blocked_by and draining else ""

@@ -303,7 +303,7 @@ class TestAnUpgrade:
     def test_of_very_many_terminations_not_every_history_is_read(self, report, system, monkeypatch):
         monkeypatch.setattr(live, "MOST_HISTORIES", 0)
         upgrade(system)
-        assert "Blocking pods and budgets are drawn for 0 of 1 nodes." in report(f"{GROUP}-1")["notes"]
+        assert "Blocking pods and budgets are drawn for 0 of 1 node." in report(f"{GROUP}-1")["notes"]
 
 
 class TestARound:

@@ -152,7 +152,7 @@ def test_where_nothing_runs_an_execution_is_begun_for_it(say, system, action):
 def test_a_wish_without_an_upgrade_is_refused(leeward, system):
     result = leeward("upgrade", "pause", GROUP, "--cluster", CLUSTER)
     assert result.code == 2
-    assert "found none, expected one to pause" in result.err
+    assert "found none that was begun, expected one to pause" in result.err
 
 
 def test_the_status_is_that_of_the_record_and_the_world(say, system):

@@ -191,8 +191,8 @@ def test_watch_follows_each_node_until_it_has_left_and_names_those_that_stay(lee
     monkeypatch.setattr(system.clock, "sleep", turn)
     result = leeward("zone", "evacuate", A, "--yes", "--watch", *NOW)
     assert result.code == 1  # two nodes stay
-    assert "n2: gone, 1 pods evicted" in result.err
-    assert "n3: gone, 1 pods evicted" in result.err
+    assert "n2: gone, 1 pod evicted" in result.err
+    assert "n3: gone, 1 pod evicted" in result.err
     assert "n1 stays in us-east-1a: pod shop/db-0 cannot leave" in result.err
     assert len(turns) == 2
 

@@ -139,7 +139,7 @@ drain asks first.""",
             Command(line="leeward drain ip-10-40-0-6 --cluster demo --dry-run", expect=("ip-10-40-0-6",)),
             Command(
                 line="leeward drain ip-10-40-0-6 --cluster demo --yes",
-                expect=("draining", r"ip-10-40-0-6\S*: gone, \d+ pods evicted"),
+                expect=("draining", r"ip-10-40-0-6\S*: gone, \d+ pods? evicted"),
             ),
         ),
     ),

@@ -12,6 +12,7 @@ from leeward.budgets.pdb import Forbids, Refusal, bound
 from leeward.disruption.do_not_disrupt import OptOut, pod_opt_outs
 from leeward.disruption.pod_window import EXPECTED
 from leeward.model import well_known
+from leeward.model.counts import count_of
 from leeward.model.pod import Pod
 from leeward.model.pod_limits import is_list
 from leeward.model.visible import visible
@@ -189,7 +190,10 @@ def _unmovable(pod: Pod) -> Blocker:
 def _fix_for(pod: Pod, refusal: Refusal) -> str:
     """Return the fix: one sentence with its command."""
     budget = refusal.budgets[0]
-    healthy = f"{budget.current_healthy} of the {budget.desired_healthy} pods that it wants healthy are so"
+    healthy = (
+        f"{budget.current_healthy} of the "
+        f"{count_of(budget.desired_healthy, 'pod that it wants healthy is so', 'pods that it wants healthy are so')}"
+    )
     match refusal.why:
         case Forbids.SEVERAL:
             names = ", ".join(refusal.named)

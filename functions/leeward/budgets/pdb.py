@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from leeward.model.counts import count_of
 from leeward.model.pod import Pod, PodDisruptionBudget, scaled
 from leeward.model.visible import visible
 
@@ -119,7 +120,7 @@ def why_never(budget: PodDisruptionBudget, expected: int) -> str:
         return ""
     if budget.max_unavailable is not None:
         return f"maxUnavailable is {budget.max_unavailable}"
-    return f"minAvailable is {budget.min_available} of {expected} pods"
+    return f"minAvailable is {budget.min_available} of {count_of(expected, 'pod')}"
 
 
 def evicts_unready(budget: PodDisruptionBudget) -> bool:

@@ -5,6 +5,7 @@ Decides which node is meant; the name itself wins over every other reading."""
 from collections.abc import Iterable
 
 from leeward.errors import InvalidInputError
+from leeward.model.counts import count_of
 from leeward.model.node import Node
 
 PREFIXES = ("node/", "nodes/", "no/")  # as kubectl prints and takes them
@@ -27,7 +28,7 @@ def node_among(nodes: Iterable[Node], reference: str) -> Node | None:
     short = sorted(node.name for node in known if node.name.startswith(f"{name}."))
     if len(short) > 1:
         raise InvalidInputError(
-            f"found {len(short)} nodes with the short name {name!r}, expected one of {listed(short)}"
+            f"found {count_of(len(short), 'node')} with the short name {name!r}, expected one of {listed(short)}"
         )
     return next((node for node in known if node.name in short), None)
 

@@ -23,6 +23,7 @@ from leeward.disruption.savings import CENT_PARTS
 from leeward.disruption.scale_down_protection import unprotect_launched
 from leeward.disruption.terminations import return_to_service
 from leeward.errors import ClusterGoneError, ObjectGoneError
+from leeward.model.counts import count_of
 from leeward.model.group import AZ_REBALANCE
 from leeward.ports import Ports
 from leeward.termination.given_up_launches import Launch, offsetting, request_offset, undone
@@ -39,7 +40,7 @@ def end(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> DisruptionRun
     gone = sum(one == GONE for one in record.ends.values())
     stayed = [name for name, instance in record.to_terminate.items() if record.ends.get(instance) == STAYED]
     returned = f"; {', '.join(stayed)} stayed, their pods did not leave or others ended them" if stayed else ""
-    why = f"{record.method.value}: {gone} nodes gone, {len(record.launched)} launched{returned}"
+    why = f"{record.method.value}: {count_of(gone, 'node')} gone, {len(record.launched)} launched{returned}"
     if record.outstanding():
         groups = ", ".join(sorted(set(record.outstanding().values())))
         why = f"{why}; {groups} has not launched what its raised desired size asks for: look at its scaling activities"

@@ -22,6 +22,7 @@ from leeward.disruption.scale_down_protection import protect_launched
 from leeward.disruption.terminations import is_requested, request_terminations, taint_nodes, with_results
 from leeward.disruption.validation import revalidated
 from leeward.errors import InvalidInputError
+from leeward.model.counts import count_of
 from leeward.model.group import AZ_REBALANCE
 from leeward.model.visible import quoted
 from leeward.ports import Ports
@@ -85,7 +86,7 @@ def taint(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> DisruptionR
     if launching:
         record = _prepare_groups(record, launching, ports)
     count = taint_nodes(record, ports)
-    run = replace(run, why=f"tainted {count} nodes; {record.summary}")
+    run = replace(run, why=f"tainted {count_of(count, 'node')}; {record.summary}")
     return replace(run, next=Next.LAUNCH) if launching else replace(run, next=Next.READY, pause=BINDINGS_SETTLE)
 
 
@@ -177,10 +178,15 @@ def follow(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> Disruption
             why="waiting for the instances that the raised desired size brings",
         )
     if not left:
-        return replace(run, next=Next.END, why=f"{len(record.ends)} terminations have ended")
+        return replace(
+            run, next=Next.END, why=f"{count_of(len(record.ends), 'termination has', 'terminations have')} ended"
+        )
     pause = _pause(record, DRAIN_PAUSE, ports.clock)
     return replace(
-        run, next=Next.FOLLOW, pause=pause, why=f"{len(left)} of {len(record.to_terminate)} terminations are under way"
+        run,
+        next=Next.FOLLOW,
+        pause=pause,
+        why=f"{len(left)} of {count_of(len(record.to_terminate), 'termination is', 'terminations are')} under way",
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from leeward.disruption.candidates import Candidate
+from leeward.model.counts import count_of
 from leeward.model.instance import CapacityType
 from leeward.model.quantity import CPU, MEMORY
 from leeward.placement.scene import closed_zones
@@ -124,5 +125,8 @@ def why_no_spot(candidate: Candidate, target: Target) -> str:
         return "spotToSpot is off: can't replace a spot node with a spot node"
     types = len(target.launchable.types)
     if types < rules.spot_to_spot_minimum_types:
-        return f"spotToSpot needs {rules.spot_to_spot_minimum_types} instance types, {target.group} launches {types}"
+        return (
+            f"spotToSpot needs {count_of(rules.spot_to_spot_minimum_types, 'instance type')}, "
+            f"{target.group} launches {types}"
+        )
     return ""

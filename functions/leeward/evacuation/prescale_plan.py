@@ -12,6 +12,7 @@ from hashlib import sha256
 from leeward.cluster.facets import known_or
 from leeward.evacuation.plan import EvacuationInputs
 from leeward.evacuation.pods import stuck_pods
+from leeward.model.counts import count_of
 from leeward.model.facts import ClusterFacts
 from leeward.model.group import Group
 from leeward.model.node import Node
@@ -89,12 +90,18 @@ def _fitting(inputs: PrescaleInputs, group: Group, wanted: int) -> tuple[int, st
     paused = inputs.evacuation.state.policies.pauses.voluntary(group.name)
     upgraded = "an upgrade of the group is under way" if group.name in inputs.upgraded else ""
     if not_now := paused or upgraded or group.capacity_units:
-        return 0, f"{wanted} of {wanted} nodes are not launched: {not_now}"
+        return 0, f"{wanted} of {count_of(wanted, 'node')} not launched: {not_now}"
     maximum = min(group.maximum, inputs.maxima.get(group.name, group.maximum))
     count = max(min(wanted, maximum - group.desired), 0)
     if count == wanted:
         return count, ""
-    return count, f"{wanted - count} of {wanted} nodes do not fit: MaxSize is {maximum}, {group.desired} are desired"
+    return (
+        count,
+        (
+            f"{wanted - count} of {count_of(wanted, 'node')} without "
+            f"room: MaxSize is {maximum}, {group.desired} are desired"
+        ),
+    )
 
 
 def _orders(

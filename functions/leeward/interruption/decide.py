@@ -12,6 +12,7 @@ from leeward.interruption.cross_check import AGREES_WITHIN, Contradiction, contr
 from leeward.interruption.decision import Action, Decision, NodeDecision, Offering, RecordOutcome
 from leeward.interruption.hooks import answers, hook_verdict, is_listed, listed, switched_off
 from leeward.interruption.world import Place, World
+from leeward.model.counts import count_of
 from leeward.model.instance import CapacityType
 from leeward.model.lifecycle import IN_POOL, IN_WORK, LifecycleRole, role_of
 from leeward.model.message import (
@@ -365,5 +366,5 @@ def _unavailable(message: NodeMessage, nodes: tuple[NodeDecision, ...], world: W
 def _summary(nodes: tuple[NodeDecision, ...]) -> str:
     """Return the reasons in one sentence: all of a few instances; a Health event may name thousands."""
     reasons = [node.reason for node in nodes[:MOST_REASONS]]
-    rest = [f"and {len(nodes) - MOST_REASONS} instances more"] if len(nodes) > MOST_REASONS else []
+    rest = [f"and {count_of(len(nodes) - MOST_REASONS, 'instance')} more"] if len(nodes) > MOST_REASONS else []
     return "; ".join([*reasons, *rest]) or "it names no instance"

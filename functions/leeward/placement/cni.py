@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from leeward.errors import InvalidInputError
+from leeward.model.counts import count_of
 from leeward.model.instance_type import InstanceType
 
 DAEMON_SET = "kube-system/aws-node"
@@ -112,7 +113,7 @@ def node_ips(settings: CniSettings, limits: InstanceType, pods: int, host_networ
     and count against max pods. Raises InvalidInputError when the type's limits are not known.
     """
     if limits.max_enis < 1 or limits.ips_per_eni < 2:
-        found = f"{limits.max_enis} interfaces with {limits.ips_per_eni} addresses"
+        found = f"{count_of(limits.max_enis, 'interface')} with {count_of(limits.ips_per_eni, 'address', 'addresses')}"
         raise InvalidInputError(f"{limits.name}: found {found}, expected at least 1 with 2")
     each = limits.ips_per_eni - 1
     most = min(settings.max_enis or limits.max_enis, limits.max_enis)

@@ -7,6 +7,7 @@ addresses)."""
 from collections.abc import Sequence
 from dataclasses import replace
 
+from leeward.model.counts import count_of
 from leeward.model.subnet import Subnet
 from leeward.placement.scene import Chance, PlacementScene
 from leeward.placement.verdict import Choice, Placement, ZoneVerdict, ips
@@ -66,11 +67,11 @@ def _why(scene: PlacementScene, chosen: Subnet, best: Sequence[Subnet], fitting:
     if len(fitting) == 1:
         return f"{chosen.id} is the only subnet there with room"
     if not scene.demand.accounting.on:
-        return f"{chosen.id} chosen at random among {len(fitting)} subnets"
+        return f"{chosen.id} chosen at random among {count_of(len(fitting), 'subnet')}"
     free = ips(scene.free_ips(chosen))
     if len(best) > 1:
-        return f"{chosen.id} chosen at random among {len(best)} subnets with {free} free"
-    return f"{chosen.id} has the most free of {len(fitting)} subnets, {free}"
+        return f"{chosen.id} chosen at random among {count_of(len(best), 'subnet')} with {free} free"
+    return f"{chosen.id} has the most free of {count_of(len(fitting), 'subnet')}, {free}"
 
 
 def _after(scene: PlacementScene, choice: Choice) -> PlacementScene:

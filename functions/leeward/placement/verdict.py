@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from leeward.model.counts import count_of
+
 NO_SUBNET_WITH_IPS = "there is no subnet with enough available IP addresses"  # Cast AI's wording for the pod's Event
 
 
@@ -65,7 +67,7 @@ class Placement:
         reasons = "; ".join(f"{zone.zone}: {zone.why}" for zone in self.refused) or "no zone is known"
         without_ips = any(zone.standing is Standing.NO_IPS for zone in self.refused)
         what = NO_SUBNET_WITH_IPS if without_ips else "there is no subnet where the node may land"
-        placed = f" for {self.wanted - len(self.choices)} of {self.wanted} nodes" if self.choices else ""
+        placed = f" for {self.wanted - len(self.choices)} of {count_of(self.wanted, 'node')}" if self.choices else ""
         return f"{what}{placed} ({reasons})"
 
 

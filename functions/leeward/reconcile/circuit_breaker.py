@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from leeward.cluster.facets import known_or
 from leeward.cluster.state import ClusterState
+from leeward.model.counts import count_of
 from leeward.model.node import Node
 from leeward.policy.repair import RepairPolicy, rule_for
 from leeward.reconcile.managed_repair import conditions_of
@@ -67,7 +68,7 @@ class CircuitBreaker:
         for scope, share in self._scopes(zone):
             if share.unhealthy > most_unhealthy(rules, share.nodes):
                 limit = f"{rules.max_unhealthy}{'%' if rules.max_unhealthy_percent else ''}"
-                count = f"{share.unhealthy} of {share.nodes} nodes of {scope} are unhealthy"
+                count = f"{share.unhealthy} of {count_of(share.nodes, 'node')} of {scope} are unhealthy"
                 return f"{count}, more than repair.maxUnhealthy ({limit})"
         return ""
 

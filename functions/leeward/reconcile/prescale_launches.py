@@ -9,6 +9,7 @@ from dataclasses import replace
 from leeward.cluster.state import ClusterState
 from leeward.errors import TerminalError
 from leeward.evacuation.prescale_plan import launch_token
+from leeward.model.counts import count_of
 from leeward.model.termination import Replacement
 from leeward.model.zonal_shift import ZonalShifts
 from leeward.model.zone_record import Prescale, PrescaledNode, PrescaleOrder, ZoneRecord
@@ -45,7 +46,10 @@ def launch_orders(
         if further is not None:
             orders.insert(0, further)
         elif missing and ready.ended is None:
-            why = f"{missing} of {order.count} nodes were not launched in {order.zone}: {answer.reason}"
+            why = (
+                f"{missing} of {count_of(order.count, 'node was', 'nodes were')} "
+                f"not launched in {order.zone}: {answer.reason}"
+            )
             ready = _refused(ready, order, why)
         ready = with_orders(ready, orders, state, shifts)
         record = written(record.with_prescale(ready), ports.catalog, ports.clock)
@@ -65,13 +69,20 @@ def with_orders(
         if prescale.ended is not None:
             continue
         if reason := _not_any_more(order, state):
-            prescale = _refused(prescale, order, f"{order.count} of {order.count} nodes are not launched: {reason}")
+            prescale = _refused(
+                prescale,
+                order,
+                f"{order.count} of {count_of(order.count, 'node is', 'nodes are')} not launched: {reason}",
+            )
         elif not shifts.reason(order.zone):
             left.insert(0, replace(order, requested=True))
         elif (further := _elsewhere(order, order.count, shifts)) is not None:
             left.insert(0, further)
         else:
-            why = f"{order.count} of {order.count} nodes were not launched in {order.zone}: {shifts.reason(order.zone)}"
+            why = (
+                f"{order.count} of {count_of(order.count, 'node was', 'nodes were')} "
+                f"not launched in {order.zone}: {shifts.reason(order.zone)}"
+            )
             prescale = _refused(prescale, order, why)
     return replace(prescale, orders=tuple(left))
 

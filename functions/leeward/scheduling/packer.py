@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 
+from leeward.model.counts import count_of
 from leeward.model.quantity import CPU, MEMORY, total
 from leeward.scheduling.fewest_nodes import Amounts, fewer_nodes
 from leeward.scheduling.free_slots import FreeSlot
@@ -234,7 +235,7 @@ class Packer:
                 refusals = world.refusals(kind, bit)
             sentences.append(no_new_node(slot.template.name, slot.offering.zone, refusals))
         if self._slots and not self._choices():
-            sentences.append(f"No more than {len(self._opened)} new nodes are allowed.")
+            sentences.append(f"No more than {count_of(len(self._opened), 'new node is', 'new nodes are')} allowed.")
         return " ".join(sentences)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from math import ceil
 
+from leeward.model.counts import count_of
 from leeward.model.deadlines import ABRUPT, is_abrupt, maintenance, taken_at
 from leeward.model.group import GroupFacts
 from leeward.model.instance import ALIVE, Instance
@@ -88,7 +89,7 @@ def _why_no_replacement(
     if record.has(CauseKind.ASG_TERMINATE) or role_of(lifecycle) in ENDING:
         return "the group itself is ending the instance"
     if in_storm(record):
-        return f"EC2 takes {taken_together(record)} instances at once: the group replaces them"
+        return f"EC2 takes {count_of(taken_together(record), 'instance')} at once: the group replaces them"
     return _why_by_the_group(record, group, now)
 
 

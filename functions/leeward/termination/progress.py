@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from leeward.budgets.healthy_pods import HealthSample
+from leeward.model.counts import count_of
 from leeward.model.termination import TerminationRecord
 from leeward.model.times import format_instant
 from leeward.termination.drain_plan import DrainPlan
@@ -38,7 +39,10 @@ def leaving(plan: DrainPlan, progress: Progress) -> str:
     begun are not terminating.
     """
     if progress.not_asked:
-        return f"{progress.not_asked} of {len(plan.evict)} pods were not asked yet: the API server answers slowly"
+        return (
+            f"{progress.not_asked} of {count_of(len(plan.evict), 'pod was', 'pods were')} "
+            f"not asked yet: the API server answers slowly"
+        )
     ends = [(eviction.pod.deletion, eviction.pod.key) for eviction in plan.evict if eviction.pod.deletion is not None]
     last = f", the last one ({max(ends)[1]}) until {format_instant(max(ends)[0])}" if ends else ""
     asked = len(plan.turn)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+from leeward.model.counts import count_of
 from leeward.model.group import AZ_REBALANCE
 from leeward.model.termination import Status
 from leeward.policy.durations import format_duration
@@ -175,7 +176,10 @@ def restore(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
         else Next.UPGRADED
     )
     target = f", {record.target.template.label}" if record.target.template else ""
-    why = f"{record.finished} nodes replaced, {len(observation.preflight.members)} members{target}"
+    why = (
+        f"{count_of(record.finished, 'node')} replaced, "
+        f"{count_of(len(observation.preflight.members), 'member')}{target}"
+    )
     then = begin_next(record, ports.upgrade_executions) if how is Next.UPGRADED else ""
     out = "" if how is Next.ABORTED else _left_out(observation)
     summary = "; ".join(part for part in (why, out, then, *record.warnings) if part)

@@ -16,6 +16,7 @@ from itertools import islice
 from cronsim import CronSim
 
 from leeward.errors import InvalidInputError
+from leeward.model.counts import count_of
 from leeward.model.times import format_instant
 from leeward.policy.document import Canary, ClusterSettings, OnAlarm, UpdatePolicy, Window
 from leeward.policy.durations import format_duration
@@ -143,8 +144,12 @@ def _canary(record: UpgradeRecord, update: UpdatePolicy, now: datetime, finished
         return Permission(move=Move.HOLD, hold=Hold.CANARY, until=until, why=why)
     left = canary.nodes - (record.started - record.taken_back)
     if left > 0:
-        return Permission(move=Move.GO, at_most=left, why=f"canary: {finished} of {canary.nodes} nodes finished")
-    return Permission(move=Move.HOLD, hold=Hold.CANARY, why=f"canary: {finished} of {canary.nodes} nodes finished")
+        return Permission(
+            move=Move.GO, at_most=left, why=f"canary: {finished} of {count_of(canary.nodes, 'node')} finished"
+        )
+    return Permission(
+        move=Move.HOLD, hold=Hold.CANARY, why=f"canary: {finished} of {count_of(canary.nodes, 'node')} finished"
+    )
 
 
 def canary_of(update: UpdatePolicy, parallel: int) -> Canary:

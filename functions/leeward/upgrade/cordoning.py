@@ -11,6 +11,7 @@ from typing import Any, Self
 
 from leeward.errors import LeewardError, ObjectGoneError
 from leeward.model import well_known
+from leeward.model.counts import count_of
 from leeward.model.node import Node
 from leeward.model.raw_fields import mapping, mappings, metadata_of, text, texts
 from leeward.model.service import Service
@@ -40,7 +41,7 @@ def cordon(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     count = set_cordons(record, observation, ports.clusters, exclude=leave.at_once)
     if not record.cordoned:
         written(replace(record, cordoned=True), ports.upgrades)
-    done = f"cordoned {count} old nodes" if count else "they are cordoned already"
+    done = f"cordoned {count_of(count, 'old node')}" if count else "they are cordoned already"
     return replace(run, next=Next.CORDONED, why=f"{done}; {leave.why}")
 
 

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
+from leeward.model.counts import count_of
 from leeward.model.instance import ALIVE
 from leeward.policy.durations import format_duration
 from leeward.upgrade.gate import JOINS_WITHIN, Gate, Lack
@@ -110,7 +111,9 @@ def launches_ended(zone: str, ended: Mapping[str, EndedLaunch]) -> NodeCreationF
     the latest first.
     """
     causes = [f"{instance}: {launch.cause.strip()}" for instance, launch in reversed([*ended.items()])]
-    message = f"{zone}: {len(ended)} new instances ended early and no new node is Ready: {'; '.join(causes)}"
+    message = (
+        f"{zone}: {count_of(len(ended), 'new instance')} ended early and no new node is Ready: {'; '.join(causes)}"
+    )
     fix = (
         "find out who ended them (scaling activities, StateReason, CloudTrail): a health check, a launch hook, Cluster "
         "Autoscaler, or Spot; then start the upgrade again"

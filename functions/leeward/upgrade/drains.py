@@ -9,6 +9,7 @@ from datetime import datetime
 from math import ceil
 from typing import Any
 
+from leeward.model.counts import count_of
 from leeward.policy.durations import format_duration
 from leeward.ports import Ports
 from leeward.ports.clock import Clock
@@ -57,7 +58,10 @@ def _follow(run: Run, turn: Turn, ports: Ports) -> Run:
     if not preflight.old and not record.under_way:
         return _drains_done(run, turn, ports.clock)
     left = waiting(preflight, record)
-    progress = f"{len(left)} old nodes wait, {len(record.under_way)} are terminating, {record.finished} are gone"
+    progress = (
+        f"{count_of(len(left), 'old node waits', 'old nodes wait')}, "
+        f"{len(record.under_way)} terminating, {record.finished} gone"
+    )
     if turn.permission.hold is Hold.TEMPLATE:
         return wait_or_fail(run, record, turn.permission.why, ports.clock, ports.upgrades)
     if _canary_is_held(turn):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 
+from leeward.model.counts import count_of
 from leeward.model.node import Node
 from leeward.model.pod import Pod
 from leeward.model.termination import Status, TerminationRecord
@@ -140,7 +141,7 @@ def describe_blocked(instances: Iterable[str], record: UpgradeRecord, observatio
         for instance in named[:MOST_NAMED]
     ]
     more = len(named) - len(blocked)
-    return "; ".join([*blocked, *([f"and {more} more nodes"] if more else [])])
+    return "; ".join([*blocked, *([f"and {count_of(more, 'more node')}"] if more else [])])
 
 
 def _blocked(

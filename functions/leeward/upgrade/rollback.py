@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from leeward.errors import ObjectGoneError
+from leeward.model.counts import count_of
 from leeward.model.group import Group
 from leeward.model.termination import TerminationRecord
 from leeward.policy.durations import format_duration
@@ -81,7 +82,7 @@ def wait_for_terminations(
         blocked = describe_blocked(nodes, record, observation, ports.claims)
         why = f"nodes have not left in {format_duration(limit)}: {blocked}"
         return replace(run, next=Next.EVICTION_FAILURE, why=why)
-    return again(run, Next.WAIT, PAUSE, f"{len(record.under_way)} nodes finish")
+    return again(run, Next.WAIT, PAUSE, f"{count_of(len(record.under_way), 'node finishes', 'nodes finish')}")
 
 
 def _settle_held(record: UpgradeRecord, held: Mapping[str, TerminationRecord], ports: Ports) -> UpgradeRecord:

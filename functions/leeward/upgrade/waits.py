@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from hashlib import sha256
 from math import ceil
 
+from leeward.model.counts import count_of
 from leeward.model.node import Node
 from leeward.policy.document import Canary, DrainPolicy
 from leeward.ports.clock import Clock
@@ -74,7 +75,7 @@ def held(run: Run, permission: Permission, under_way: int, now: datetime) -> Run
     finish during the hold.
     """
     if permission.move is Move.HOLD and permission.hold is not None:
-        finish = f"; {under_way} nodes finish" if under_way else ""
+        finish = f"; {count_of(under_way, 'node finishes', 'nodes finish')}" if under_way else ""
         return again(run, HELD[permission.hold], seconds_until(permission.until, now), permission.why + finish)
     return replace(run, next=MOVES[permission.move], why=permission.why)
 

@@ -11,6 +11,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from leeward.errors import RecordChangedError
+from leeward.model.counts import count_of
 
 if TYPE_CHECKING:
     from leeward.ports.executions import NamedExecutions
@@ -39,4 +40,4 @@ def start_first_free(executions: NamedExecutions, names: Iterable[str], document
         if executions.start(name, document):
             return name
         tried.append(name)
-    raise RecordChangedError(f"{len(tried)} names of executions are taken, {tried[0]} to {tried[-1]}")
+    raise RecordChangedError(f"{count_of(len(tried), 'name is', 'names are')} taken, {tried[0]} to {tried[-1]}")

@@ -90,7 +90,7 @@ class TestBudgets:
         (blocker,) = found(a_pod(), budgets=[a_budget(0, current_healthy=1, desired_healthy=1)])
         assert (blocker.kind, blocker.object, blocker.owner) == (Kind.PDB_NONE_NOW, "pdb shop/web", "Deployment/web")
         assert blocker.until is None
-        assert "1 of the 1 pods" in blocker.fix
+        assert "1 of the 1 pod " in blocker.fix
 
     @pytest.mark.parametrize(
         "bound",

@@ -54,7 +54,7 @@ def test_a_cluster_without_any_policy():
 def test_the_only_policy_selects_nothing():
     found, left_over = Patient(written=policies(a_policy("web", "wbe-*"))).troubles()
     assert (found.check, found.state) == (Check.SELECTION, State.FAILED)
-    assert "none of the cluster's 1 groups matches wbe-*" in found.found
+    assert "none of the cluster's 1 group matches wbe-*" in found.found
     assert (left_over.check, left_over.state) == (Check.HOOK, State.WARNING)
 
 

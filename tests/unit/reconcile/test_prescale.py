@@ -141,7 +141,7 @@ def test_max_size_is_respected_and_the_nodes_that_do_not_fit_are_named():
     system = a_shifted_system(groups=[a_group_in((A, B, C), maximum=7)])
     assert len(reconcile_once(system.ports).prescaled) == 1
     (prescale,) = prescales(system)
-    assert prescale.refused == {GROUP: "2 of 3 nodes do not fit: MaxSize is 7, 6 are desired"}
+    assert prescale.refused == {GROUP: "2 of 3 nodes without room: MaxSize is 7, 6 are desired"}
     assert sizes(system)[2] == 7
 
 

@@ -222,7 +222,7 @@ def test_an_order_that_was_never_requested_is_dropped_when_the_policy_holds_agai
     system.clusters.policies_of[CLUSTER] = policies(replace(PRESCALE, on_shift=OnShift.HOLD))
     minutes_later(system)
     assert len(system.groups.launches) == 1
-    assert "nodes are not launched: no policy prescales its group any more" in prescales(system)[0].refused[GROUP]
+    assert "nodes not launched: no policy prescales its group any more" in prescales(system)[0].refused[GROUP]
 
 
 def test_the_capacity_leaves_after_the_shift_although_no_policy_selects_the_group_any_more():
@@ -240,7 +240,7 @@ def test_a_launch_that_fails_for_good_is_named_and_stops_no_other_order():
     before = sizes(system)
     system.groups.fail("launch", TerminalError("InvalidParameterCombination: not so"), times=1)
     minutes_later(system)
-    assert " nodes were not launched in " in prescales(system)[0].refused[GROUP]
+    assert " node was not launched in " in prescales(system)[0].refused[GROUP]
     assert "InvalidParameterCombination" in prescales(system)[0].refused[GROUP]
     assert len(system.groups.launches) == 1
     end_shift(system)
@@ -398,7 +398,7 @@ def test_a_paused_group_launches_nothing_and_is_named():
     system = a_shifted_system()
     system.clusters.policies_of[CLUSTER] = pausing(system.clusters.policies_of[CLUSTER], group=GROUP)
     assert reconcile_once(system.ports).prescaled == []
-    assert prescales(system)[0].refused[GROUP].startswith("3 of 3 nodes are not launched: ")
+    assert prescales(system)[0].refused[GROUP].startswith("3 of 3 nodes not launched: ")
 
 
 def test_two_zones_that_are_shifted_at_once_stay_below_max_size():
@@ -416,4 +416,4 @@ def test_max_size_that_replacements_have_raised_is_not_used_up(holders):
         system.claims.claim(a_subject(holder), SPOT, system.clock.now())
     system.maxima.write(RaisedMaximum(group=GROUP, before=7, raised=(9,), holders=holders))
     assert len(reconcile_once(system.ports).prescaled) == 1
-    assert prescales(system)[0].refused == {GROUP: "2 of 3 nodes do not fit: MaxSize is 7, 6 are desired"}
+    assert prescales(system)[0].refused == {GROUP: "2 of 3 nodes without room: MaxSize is 7, 6 are desired"}

@@ -95,7 +95,7 @@ def test_no_more_new_nodes_than_allowed():
     pods = [a_pod(f"p{i}", cpu="4") for i in range(3)]
     result = packed([], pods, templates=[a_template(cpu="4")], at_most=1)
     assert shape(result) == [("web", "a", 1)]
-    why = "0/1 nodes are available: 1 Insufficient cpu. No more than 1 new nodes are allowed."
+    why = "0/1 nodes are available: 1 Insufficient cpu. No more than 1 new node is allowed."
     assert [(one.pod, one.why) for one in result.unplaced] == [("default/p1", why), ("default/p2", why)]
 
 

@@ -72,7 +72,7 @@ def left_out_group(*, maximum_unavailable=1):
 
 def test_pre_flight_says_how_many_are_left_out_why_and_how_they_become_members():
     finding = next(one for one in check_group(left_out_group()) if one.code is Code.INSTANCES_LEFT_OUT)
-    assert finding.message == ("2 of 3 instances are left out: 1 protected from scale-in (i-n2); 1 in Standby (i-n3)")
+    assert finding.message == ("2 of 3 instances left out: 1 protected from scale-in (i-n2); 1 in Standby (i-n3)")
     assert "exit-standby" in finding.fix
     assert "--no-protected-from-scale-in" in finding.fix
 

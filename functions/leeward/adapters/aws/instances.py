@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from leeward.adapters.aws.clients import AwsClients, chunks, pages
 from leeward.adapters.aws.errors import aws_call
+from leeward.model.counts import count_of
 from leeward.model.instance import Instance
 from leeward.model.times import as_instant
 
@@ -31,7 +32,7 @@ class Ec2Instances:
         """Return the instances that EC2 knows, by id; AWS calls grow with the ids / 200."""
         found: dict[str, Instance] = {}
         for chunk in chunks(ids, FILTER_VALUES):
-            with aws_call("ec2:DescribeInstances", f"{len(chunk)} instances from {chunk[0]}"):
+            with aws_call("ec2:DescribeInstances", f"{count_of(len(chunk), 'instance')} from {chunk[0]}"):
                 arguments = {"Filters": [{"Name": "instance-id", "Values": chunk}]}
                 for page in pages(self._clients.get("ec2"), "describe_instances", **arguments):
                     for reservation in page.get("Reservations", ()):

@@ -12,6 +12,7 @@ from botocore.exceptions import ClientError
 from leeward.adapters.aws.clients import AwsClients, chunks, pages
 from leeward.adapters.aws.errors import aws_call, code_of, message_of
 from leeward.errors import InvalidInputError, ObjectGoneError, TerminalError
+from leeward.model.counts import count_of
 from leeward.model.group import Group
 from leeward.model.image import Image
 from leeward.model.instance_type import InstanceType
@@ -57,7 +58,9 @@ class Ec2LaunchSources:
         wanted = set(names)
         missing = sorted(wanted - self._types.keys())
         for chunk in chunks(missing if not self._all_read else (), TYPES_PER_CALL):
-            self._read(f"{len(chunk)} types from {chunk[0]}", Filters=[{"Name": "instance-type", "Values": chunk}])
+            self._read(
+                f"{count_of(len(chunk), 'type')} from {chunk[0]}", Filters=[{"Name": "instance-type", "Values": chunk}]
+            )
         return {name: self._types[name] for name in wanted if name in self._types}
 
     def all_instance_types(self) -> Mapping[str, InstanceType]:

@@ -16,6 +16,7 @@ from leeward.adapters.aws.classic_balancers import ClassicLoadBalancers
 from leeward.adapters.aws.clients import AwsClients, chunks, pages
 from leeward.adapters.aws.errors import aws_call, code_of
 from leeward.adapters.cache import ExpiringCache
+from leeward.model.counts import count_of
 from leeward.model.instance import Instance, cluster_of
 from leeward.model.target import Target, TargetKind, is_of
 from leeward.ports.clock import Clock
@@ -97,7 +98,7 @@ class TargetGroups:
             self._tags.update(found or {})
 
     def _read_tags(self, arns: Sequence[str]) -> Mapping[str, Mapping[str, str]] | None:
-        with aws_call("elasticloadbalancing:DescribeTags", f"{len(arns)} target groups from {arns[0]}"):
+        with aws_call("elasticloadbalancing:DescribeTags", f"{count_of(len(arns), 'target group')} from {arns[0]}"):
             try:
                 answer = self._client.describe_tags(ResourceArns=arns)
             except ClientError as error:

@@ -10,6 +10,7 @@ from typing import Any
 from leeward.adapters.aws.clients import AwsClients, chunks, pages
 from leeward.adapters.aws.errors import aws_call
 from leeward.errors import ObjectGoneError
+from leeward.model.counts import count_of
 
 REGION_OF_PARTITION = {"aws": "us-east-1", "aws-cn": "cn-northwest-1"}
 CURRENCY_OF_PARTITION = {"aws": "USD", "aws-cn": "CNY"}
@@ -61,7 +62,7 @@ class AwsPriceList:
                 "StartTime": now,
                 "Filters": [{"Name": "availability-zone", "Values": wanted}],
             }
-            with aws_call("ec2:DescribeSpotPriceHistory", f"{len(chunk)} types from {chunk[0]}"):
+            with aws_call("ec2:DescribeSpotPriceHistory", f"{count_of(len(chunk), 'type')} from {chunk[0]}"):
                 for page in pages(self._clients.get("ec2"), "describe_spot_price_history", **arguments):
                     for raw in sorted(page.get("SpotPriceHistory", ()), key=lambda one: str(one.get("Timestamp", ""))):
                         found.setdefault(raw["InstanceType"], {})[raw["AvailabilityZone"]] = float(raw["SpotPrice"])

@@ -13,6 +13,7 @@ from leeward.adapters.kubernetes import bodies
 from leeward.adapters.kubernetes.answers import Request
 from leeward.adapters.kubernetes.workloads import MERGE_PATCH
 from leeward.errors import LeewardError
+from leeward.model.counts import count_of
 
 if TYPE_CHECKING:
     from leeward.adapters.kubernetes.client import ClusterClient
@@ -57,7 +58,9 @@ class PodAnnotations:
                 done.result()
             if failures:
                 self._rests_until = client.now() + REST
-                self._lost(f"{', '.join(annotations)} is not written on all of {len(pods)} pods: {failures[0]}")
+                self._lost(
+                    f"{', '.join(annotations)} is not written on all of {count_of(len(pods), 'pod')}: {failures[0]}"
+                )
 
         return wait
 

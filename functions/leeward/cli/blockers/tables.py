@@ -111,4 +111,7 @@ def _fixes(causes: Iterable[tuple[Blocker, ...]]) -> Iterator[str]:
         more = [command for command in more if command not in set(commands_in(first))]
         yield from (copied(command) for command in more[: MOST_FIXES - 1])
         if len(more) >= MOST_FIXES:
-            yield f"  ... and {len(more) - MOST_FIXES + 1} more commands for other pods and nodes (-o json has all)"
+            yield (
+                f"  ... and {count_of(len(more) - MOST_FIXES + 1, 'more command')} "
+                f"for other pods and nodes (-o json has all)"
+            )

@@ -11,6 +11,7 @@ from typing import TypeVar
 from leeward.cli.report import affected_nodes
 from leeward.cli.report.facts import EARLIER, Facts, SeenEvent, SeenNode, Story
 from leeward.errors import AccessDeniedError, InvalidInputError, LeewardError
+from leeward.model.counts import count_of
 from leeward.model.execution import Execution, Machine, Step
 from leeward.model.group import ScalingActivity
 from leeward.model.termination import execution_name
@@ -225,7 +226,9 @@ def _stories(attempts: Mapping[str, int], reader: _FactReader) -> Mapping[str, S
         if stories:
             found[name] = stories
     if len(attempts) > MOST_HISTORIES:
-        reader.missing.append(f"Blocking pods and budgets are drawn for {MOST_HISTORIES} of {len(attempts)} nodes.")
+        reader.missing.append(
+            f"Blocking pods and budgets are drawn for {MOST_HISTORIES} of {count_of(len(attempts), 'node')}."
+        )
     return found
 
 

@@ -9,6 +9,7 @@ from datetime import timedelta
 from leeward.cli.context import ClusterContext
 from leeward.cli.output import emit, tell
 from leeward.cli.upgrade.plan import preflight_of
+from leeward.model.counts import count_of
 from leeward.policy.durations import format_duration
 from leeward.upgrade.preflight.findings import blocking
 from leeward.upgrade.preflight.plan import Plan, plan_upgrade
@@ -55,7 +56,7 @@ def effect_of(plan: Plan) -> str:
     nodes, desired = sum(map(len, plan.waves)), plan.sizes.desired
     cost = "" if plan.cost is None else f", at most ${plan.cost:.2f} for surge nodes"
     return (
-        f"{plan.group}: drain and TERMINATE {nodes} node{'' if nodes == 1 else 's'} in {len(plan.waves)} waves, "
+        f"{plan.group}: drain and TERMINATE {count_of(nodes, 'node')} in {count_of(len(plan.waves), 'wave')}, "
         f"at most {plan.parallel} at once; desired size {desired.before} -> {desired.during} -> {desired.after}; "
         f"takes about {format_duration(timedelta(seconds=plan.seconds))}{cost}"
     )

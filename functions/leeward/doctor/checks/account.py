@@ -7,6 +7,7 @@ from leeward.doctor.facts import Facts, Identity
 from leeward.doctor.finding import About, Check, Finding
 from leeward.doctor.reading import Unavailable
 from leeward.model.concurrency import QUOTA, RAISE, STARTER, shortage
+from leeward.model.counts import count_of
 
 LOG_IN = "log in (aws sso login, or set AWS_PROFILE or --profile) and name the Region (--region or AWS_REGION)"
 _ABOUT = About(Check.CREDENTIALS, "AWS credentials")
@@ -33,7 +34,9 @@ def concurrency(facts: Facts) -> Iterator[Finding]:
     elif quota.limit <= STARTER:
         name = f"the quota 'Concurrent executions' of Lambda ({QUOTA})"
         problem = f"{name} is {quota.limit}: a burst of events is throttled"
-    yield about.warning(problem, RAISE) if problem else about.ok(f"{quota.limit} concurrent executions")
+    yield (
+        about.warning(problem, RAISE) if problem else about.ok(f"{count_of(int(quota.limit), 'concurrent execution')}")
+    )
 
 
 def without_credentials(missing: Unavailable) -> tuple[Finding, ...]:

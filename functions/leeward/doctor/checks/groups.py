@@ -7,6 +7,7 @@ from leeward.doctor.facts import Facts, InspectedCluster
 from leeward.doctor.finding import About, Check, Finding
 from leeward.doctor.reading import Unavailable
 from leeward.model import well_known
+from leeward.model.counts import count_of
 from leeward.model.group import LAUNCHING, TERMINATING, Group, GroupInstance, LifecycleHook
 from leeward.model.instance import cluster_of
 from leeward.model.launch_refusal import cause_in, fix_for
@@ -146,7 +147,7 @@ def tags(cluster: InspectedCluster) -> Iterator[Finding]:
         wrong += [found for group in nowhere for found in _missing(cluster, group, policies)]
     yield from wrong
     if not wrong:
-        yield about.ok(f"{len(tagged(cluster))} groups carry its tag")
+        yield about.ok(f"{count_of(len(tagged(cluster)), 'group carries', 'groups carry')} its tag")
 
 
 def _names_a_cluster(group: Group) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from leeward.doctor.facts import InspectedCluster
 from leeward.doctor.finding import About, Check, Finding
 from leeward.doctor.reading import Cause, Unavailable
+from leeward.model.counts import count_of
 from leeward.model.group import Group
 from leeward.model.instance import cluster_of
 from leeward.model.pause import Pause, PauseScope
@@ -108,7 +109,7 @@ def _none(about: About, number: int, policies: ClusterPolicies, groups: list[Gro
             "put it before, or narrow the other's selector",
         )
     wanted = [*policy.selector.groups, *(f"{key}={value}" for key, value in policy.selector.tags.items())]
-    said = f"selects nothing: none of the cluster's {len(groups)} groups matches {', '.join(wanted)}"
+    said = f"selects nothing: none of the cluster's {count_of(len(groups), 'group')} matches {', '.join(wanted)}"
     return (
         about.failed(said, f"{_CORRECT}, or tag the group")
         if alone

@@ -10,6 +10,7 @@ from leeward.doctor.checks.functions import REVERT
 from leeward.doctor.facts import Facts, Identity, Queue
 from leeward.doctor.finding import About, Check, Finding
 from leeward.doctor.reading import Unavailable
+from leeward.model.counts import count_of
 
 OLDEST: Mapping[str, int] = {expected.QUEUE: 60, expected.STATE_CHANGES: 600}
 """Queue -> seconds a message may wait: half of what a spot warning leaves; a state change reports what has happened."""
@@ -86,7 +87,7 @@ def _unread_messages(name: str, found: Queue) -> tuple[str, str]:
         " --visibility-timeout 0"
     )
     if name == expected.DEAD_LETTERS:
-        said = f"{found.messages} messages could not be read or handled"
+        said = f"{count_of(found.messages, 'message')} could not be read or handled"
         return (
             said,
             f"look at them: {look}; fix the cause, then redrive them (docs/runbooks.md#dead-letters) or delete them",

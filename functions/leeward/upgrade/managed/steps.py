@@ -12,6 +12,7 @@ from datetime import timedelta
 from typing import Any, assert_never
 
 from leeward.errors import TerminalError
+from leeward.model.counts import count_of
 from leeward.policy.document import Canary, UpdatePolicy
 from leeward.policy.durations import format_duration
 from leeward.ports import Ports
@@ -182,7 +183,7 @@ def _in_progress(run: Run, record: UpgradeRecord, observation: Observation, port
                 now=ports.clock.now(),
             )
     old, new = len(observation.preflight.old), len(observation.preflight.members) - len(observation.preflight.old)
-    report = [f"EKS update {record.update}: {new} new nodes, {old} old ones"]
+    report = [f"EKS update {record.update}: {count_of(new, 'new node')}, {old} old"]
     report += (
         [f"held by {'; '.join(f'{one.pod or one.node}: {one.object}' for one in held[:MOST_EVENTS])}"] if held else []
     )
@@ -192,7 +193,7 @@ def _in_progress(run: Run, record: UpgradeRecord, observation: Observation, port
     _, stalled = track_wait(
         record,
         f"EKS update {record.update}",
-        [f"{new} new nodes", f"{old} old ones"],
+        [f"{count_of(new, 'new node')}", f"{old} old"],
         STALLED,
         ports.clock,
         ports.upgrades,

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
+from leeward.model.counts import count_of
 from leeward.model.instance_type import InstanceType
 from leeward.model.pod_limits import is_list
 from leeward.model.quantity import CPU, MEMORY
@@ -175,7 +176,7 @@ def _nowhere(unplaced: Iterable[Unplaced]) -> Iterator[Finding]:
 
 
 def _more_nodes(preflight: Preflight, packing: Packing, old: int) -> Finding:
-    message = f"by first fit the pods need {len(packing.new_nodes)} new nodes, {old} old ones go"
+    message = f"by first fit the pods need {count_of(len(packing.new_nodes), 'new node')}, {old} old ones go"
     fix = "let Cluster Autoscaler or a larger desired size provide them, or choose a larger instance type"
     return warning(Code.MORE_NODES_NEEDED, f"group {preflight.group.name}", message, fix)
 
@@ -200,7 +201,7 @@ def check_addresses(preflight: Preflight) -> Iterator[Finding]:
         if nodes == 0:
             yield blocker(Code.ZONE_WITHOUT_ADDRESSES, f"zone {zone}", f"no addresses for a new node: {addresses}", fix)
         elif nodes < wanted:
-            message = f"addresses for {nodes} of up to {wanted} new nodes at a time: {addresses}"
+            message = f"addresses for {nodes} of up to {count_of(wanted, 'new node')} at a time: {addresses}"
             yield warning(Code.ZONE_SHORT_OF_ADDRESSES, f"zone {zone}", message, fix)
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from leeward.errors import InvalidInputError, LeewardError, ObjectGoneError
+from leeward.model.counts import count_of
 from leeward.model.group import Group
 from leeward.model.image import Image
 from leeward.model.instance import CapacityType
@@ -58,8 +59,8 @@ class PreflightResult:
     def summary(self) -> str:
         """Summary of the plan, in a sentence."""
         waves, findings = len(self.plan.waves), len(self.plan.findings)
-        summary = f"{len(self.preflight.old)} of {len(self.preflight.members)} are old: about {waves} waves"
-        return f"{summary}, {self.plan.seconds} s; {findings} findings, none blocks it"
+        summary = f"{len(self.preflight.old)} of {len(self.preflight.members)} are old: about {count_of(waves, 'wave')}"
+        return f"{summary}, {self.plan.seconds} s; {count_of(findings, 'finding')}, nothing blocks it"
 
 
 def run_preflight(record: UpgradeRecord, ports: Ports) -> PreflightResult:

@@ -8,6 +8,7 @@ status and health of a Nodegroup)."""
 from collections.abc import Iterator
 
 from leeward.model import well_known
+from leeward.model.counts import count_of
 from leeward.model.group import TERMINATING, Group
 from leeward.upgrade.members import Absence
 from leeward.upgrade.preflight.findings import Code, Finding, blocker, warning
@@ -59,7 +60,8 @@ def check_group(preflight: Preflight) -> Iterator[Finding]:
     missing = [member.instance for member in preflight.old if member.node is None]
     if missing:
         message = (
-            f"{len(missing)} old instances have no node, {missing[0].id} in {missing[0].zone} first: they hold no pods"
+            f"{count_of(len(missing), 'old instance has', 'old instances have')} no "
+            f"node, {missing[0].id} in {missing[0].zone} first: they hold no pods"
         )
         yield warning(
             Code.NODES_NOT_JOINED, about, message, "they are terminated without a drain; look why they never joined"
@@ -105,7 +107,9 @@ def _left_out(preflight: Preflight, about: str) -> Iterator[Finding]:
     if not kinds:
         return
     kinds_text = "; ".join(f"{len(ids)} {kind.value} ({', '.join(ids[:_MOST_NAMED])})" for kind, ids in kinds.items())
-    message = f"{len(preflight.left_out)} of {len(preflight.group.instances)} instances are left out: {kinds_text}"
+    message = (
+        f"{len(preflight.left_out)} of {count_of(len(preflight.group.instances), 'instance')} left out: {kinds_text}"
+    )
     fixes = "; ".join(f"{_REJOIN_COMMANDS[kind]} {preflight.group.name}" for kind in kinds)
     yield warning(Code.INSTANCES_LEFT_OUT, about, message, f"they stay as they are; to replace them too: {fixes}")
 
@@ -123,7 +127,9 @@ def _suspended(group: Group, about: str) -> Iterator[Finding]:
 def _sizes(preflight: Preflight, about: str) -> Iterator[Finding]:
     group, extra = preflight.group, preflight.most_extra
     if group.desired + extra > group.maximum and not group.capacity_units:
-        message = f"{group.desired} nodes and up to {extra} new ones are above the maximum size {group.maximum}"
+        message = (
+            f"{count_of(group.desired, 'node')} and up to {extra} new ones are above the maximum size {group.maximum}"
+        )
         fix = "nothing to do: the maximum is raised for the time of the upgrade and restored"
         yield warning(Code.MAX_SIZE_RAISED, about, message, fix)
     quota = preflight.inputs.quota
@@ -131,7 +137,10 @@ def _sizes(preflight: Preflight, about: str) -> Iterator[Finding]:
     kinds = {**preflight.snapshot.types, **preflight.inputs.types}
     cores = max((kinds[name].vcpus for name in launchable.types if name in kinds), default=0) if launchable else 0
     if quota is not None and extra * cores > quota:
-        message = f"up to {extra} new nodes at a time take {extra * cores} vCPUs, the account's quota leaves {quota}"
+        message = (
+            f"up to {count_of(extra, 'new node takes', 'new nodes at a time take')} "
+            f"{extra * cores} vCPUs, the account's quota leaves {quota}"
+        )
         make = blocker if cores > quota else warning
         yield make(Code.INSTANCE_QUOTA, about, message, "ask Service Quotas for more, or use update.strategy MINIMAL")
 
@@ -182,7 +191,7 @@ def check_managed(preflight: Preflight) -> Iterator[Finding]:
     yield from _parallelism(preflight, about)
     canary = preflight.policy.update.canary.nodes
     if canary and inputs.nodegroup is not None:
-        message = f"EKS rolls all nodes in one update: the policy's canary of {canary} nodes cannot be kept"
+        message = f"EKS rolls all nodes in one update: the policy's canary of {count_of(canary, 'node')} cannot be kept"
         fix = "try the version on a small node group first, or let it pass: a rollback is another update"
         yield blocker(Code.MANAGED_CANARY, about, message, fix)
 
@@ -222,7 +231,8 @@ def _parallelism(preflight: Preflight, about: str) -> Iterator[Finding]:
     if preflight.parallel == allowed:
         return
     message = (
-        f"EKS' updateConfig takes {preflight.parallel} nodes at once, the policy and its budgets allow {allowed} now"
+        f"EKS' updateConfig takes {count_of(preflight.parallel, 'node')} "
+        f"at once, the policy and its budgets allow {allowed} now"
     )
     fix = (
         f"aws eks update-nodegroup-config --cluster-name {nodegroup.cluster} --nodegroup-name {nodegroup.name} "

@@ -92,7 +92,7 @@ def _on_failing(budget: PodDisruptionBudget, name: str, failing: list[Pod], seve
         severity=severity,
         object=f"pdb {name}",
         message=f"{failing[0].key} is not Ready{_more(failing)}, {budget.current_healthy} of {budget.desired_healthy} "
-        "wanted pods are healthy: the budget (IfHealthyBudget) keeps failing pods from being evicted",
+        "that it wants are healthy: the budget (IfHealthyBudget) keeps failing pods from being evicted",
         fix=f"fix the pods, or set unhealthyPodEvictionPolicy AlwaysAllow on pdb {budget.name}",
     )
 

@@ -224,7 +224,7 @@ def test_an_update_of_eks_in_which_nothing_moves_for_hours_ends_with_what_holds_
     system.clock.advance(seconds=3 * 3600 + 60)
     failed = watched(system, run)
     assert failed.next is Next.UPDATE_FAILURE
-    assert f"EKS update {update}: 0 new nodes, 1 old ones; nothing has moved for 3h" in failed.why
+    assert f"EKS update {update}: 0 new nodes, 1 old; nothing has moved for 3h" in failed.why
     step(system, "note-failure", failed)
     again = begun(system)
     assert step(system, "start-managed", again).why == f"update {update} continues"
