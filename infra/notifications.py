@@ -24,22 +24,25 @@ from infra.queue import admit_to_dead_letters, queue_encryption
 from infra.rules import live
 from infra.scopes import Scopes
 from infra.webhooks import webhook_bus, webhook_destinations
+from leeward.adapters.aws.record_stream import KEYS
 from leeward.notifications.events import EventType
 from leeward.notifications.pause_events import PauseEventType
+from leeward.notifications.run_events import RunEventType
+from leeward.notifications.upgrade_events import UpgradeEventType
 from leeward.policy.document import Webhook, WebhookFormat
 
 SHAPE = FunctionShape(
     name="notifications",
     handler="leeward.notifications.handler.handle",
-    description="Puts an event on the bus for each turn that a termination takes",
+    description="Puts an event on the bus for each turn of a termination, an upgrade or a disruption run",
     timeout=30,
     memory=256,
     acts=False,
 )
 BATCH = 100
 GIVEN_UP_AFTER = 6 * 3600  # seconds: by then an event is obsolete
-_TYPES = [turn.value for turn in (*EventType, *PauseEventType)]
-_ANNOUNCED = {"dynamodb": {"Keys": {"pk": {"S": [{"prefix": "termination#"}, {"prefix": "pause#"}]}}}}
+_TYPES = [turn.value for turn in (*EventType, *PauseEventType, *UpgradeEventType, *RunEventType)]
+_ANNOUNCED = {"dynamodb": {"Keys": {"pk": {"S": [{"prefix": key} for key in KEYS]}}}}
 
 
 class Notifications(Construct):
@@ -120,7 +123,7 @@ class Notifications(Construct):
                 self,
                 f"Rule{cluster}",
                 name=names.webhook_rule(cluster),
-                description=f"Terminations and pauses in cluster {cluster} are sent to its webhook",
+                description=f"Notifications of cluster {cluster} are sent to its webhook",
                 event_bus_name=bus.ref,
                 event_pattern=live(_pattern(names.prefix, cluster, form)),
                 state="ENABLED",

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence, Set
 from typing import Protocol
 
 from leeward.model.zone_record import ZoneRecord
+from leeward.notifications.run_events import RunEvent
+from leeward.notifications.upgrade_events import UpgradeEvent
 from simulation.aws.managed import SimUpdate
 from simulation.aws.recovery import Shifted
 from simulation.endings import Ending
@@ -55,6 +57,11 @@ class AwsView(Protocol):
     @property
     def over(self) -> bool:
         """True once arrivals and faults have stopped."""
+        ...
+
+    @property
+    def notified(self) -> Sequence[UpgradeEvent | RunEvent]:
+        """Notifications of upgrades and disruption runs."""
         ...
 
     @property

@@ -29,6 +29,7 @@ from simulation.managed_rules import ManagedRules
 from simulation.message_rules import MessageRules, warned_by
 from simulation.moves import Moves
 from simulation.node_rules import NodeRules
+from simulation.notification_rules import Notifications
 from simulation.opt_out_rules import OptOuts
 from simulation.pace_rules import Pace
 from simulation.prescale_rules import Prescales
@@ -85,7 +86,7 @@ class Checker:
         self._foreign_taints, self._images, self._managed = ForeignTaints(), ImageRules(), ManagedRules()
         self._zones, self._prescales, self._serving = ZoneRules(), Prescales(), Serving()
         self._deleted, self._closed = DeletedClusters(self._times.asked), Closed()
-        self._fruitless, self._surge = Fruitless(), MaxSurge()
+        self._fruitless, self._surge, self._notified = Fruitless(), MaxSurge(), Notifications()
         self._always = self._rules()
 
     def after_event(self, view: WorldView) -> list[Violation]:
@@ -127,6 +128,7 @@ class Checker:
             (Rule.STARTED_AGAIN, self._liveness.at_the_end),
             (Rule.MOVES, self._moves.at_the_end),
             (Rule.ZONES_OPEN, zones_left),
+            (Rule.NOTIFIED, self._notified.at_the_end),
             (Rule.CLUSTER_GONE, self._deleted.at_the_end),
             *EVENTUAL,
         ):
@@ -196,6 +198,7 @@ class Checker:
             (Rule.SHIFT_REMOVAL, self._zones.removals),
             (Rule.SHIFT_CAPACITY, self._prescales.check),
             (Rule.FRUITLESS, self._fruitless.check),
+            (Rule.NOTIFIED, self._notified.check),
         )
 
     def _evictions(self, view: WorldView) -> Iterator[str]:

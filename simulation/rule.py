@@ -87,6 +87,7 @@ class Rule(StrEnum):
     CLOSED = "no node is started by an upgrade or a run in a freeze, nor by an upgrade outside of its windows"
     CLUSTER_GONE = "nothing is terminated because EKS has deleted a cluster, and no work about it stays open"
     FRUITLESS = "runs do not launch again and again in a group whose new nodes serve no pod"
+    NOTIFIED = "each start of an upgrade or a disruption run is notified once, and so is its end"
     MANAGED_DONE = "an upgrade of a managed node group is done when EKS has every node there"
 
 

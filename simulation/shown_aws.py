@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence, Set
 
 from leeward.model.zone_record import ZoneRecord
+from leeward.notifications.run_events import RunEvent
+from leeward.notifications.upgrade_events import UpgradeEvent
 from simulation.aws.fleet import SimFleet
 from simulation.aws.managed import SimUpdate
 from simulation.aws.network import addresses
@@ -63,6 +65,11 @@ class ShownAws:
         """Time by the clients of the API servers, in a world that has them."""
         connections = self.system.clusters.connections
         return None if connections is None else connections.deleted.get(self.cluster_name)
+
+    @property
+    def notified(self) -> Sequence[UpgradeEvent | RunEvent]:
+        """Events of the whole deployment."""
+        return self.system.notified.events
 
     @property
     def endings(self) -> Sequence[Ending]:

@@ -46,6 +46,7 @@ from simulation.invocations import Ended, Invocations, SimClock
 from simulation.journal import Journal
 from simulation.kubernetes import SimKubernetes
 from simulation.machine import Execution, StateMachine, StepFunctions
+from simulation.notified import Notified
 from simulation.timeline import Streams, Timeline
 
 COLD = 0.2  # seconds from a call to the function's first line
@@ -85,8 +86,9 @@ class System:
         self.managed_updates, self.alarms = SimManagedUpdates(parts.timeline), SimAlarms()
         books = {name: group.book for name, group in parts.fleet.groups.items()}
         self.maxima = SimMaxima()
-        self.upgrades, self.service_limits = SimUpgrades(UpgradeBooks(books).wrote), SimServiceLimits()
-        self.disruptions = SimDisruptions(DisruptionBooks(books).wrote)
+        self.notified, self.service_limits = Notified(parts.timeline), SimServiceLimits()
+        self.upgrades = SimUpgrades(self.notified.of_upgrades(UpgradeBooks(books).wrote))
+        self.disruptions = SimDisruptions(self.notified.of_runs(DisruptionBooks(books).wrote))
         self.balancers = SimLoadBalancers(parts.timeline, parts.fleet.launched_by)
         self.balancers.groups.update(balanced(sorted(parts.fleet.groups), parts.streams.stream("load balancers")))
         self.states = StepFunctions()

@@ -7,6 +7,8 @@ import pytest
 from leeward.errors import InvalidInputError
 from leeward.notifications.events import EventType
 from leeward.notifications.pause_events import PauseEventType
+from leeward.notifications.run_events import RunEventType
+from leeward.notifications.upgrade_events import UpgradeEventType
 from tests.infra.conftest import NODES, synthesize
 from tests.infra.event_pattern import matches
 
@@ -45,7 +47,7 @@ def event(cluster, turn=EventType.DETECTED, source="leeward"):
     return {"source": source, "detail-type": turn.value, "detail": {"cluster": cluster}}
 
 
-@pytest.mark.parametrize("turn", [*EventType, *PauseEventType])
+@pytest.mark.parametrize("turn", [*EventType, *PauseEventType, *UpgradeEventType, *RunEventType])
 def test_every_event_of_the_cluster_goes_to_its_webhook_and_no_other(reported, turn):
     rule = reported.named("AWS::Events::Rule")["leeward-blue-notifications"]
     assert matches(rule["EventPattern"], event("blue", turn))
@@ -161,15 +163,14 @@ def test_a_webhook_that_eventbridge_cannot_call_is_refused_at_synth(tmp_path):
         deployment(tmp_path, "http://hooks.example.com/T1")
 
 
-def test_the_table_streams_its_changes_and_the_function_reads_terminations_and_pauses_alone(template):
+def test_the_table_streams_its_changes_and_the_function_reads_what_it_announces_alone(template):
     table = template.named("AWS::DynamoDB::Table")["leeward"]
     assert table["StreamSpecification"] == {"StreamViewType": "NEW_AND_OLD_IMAGES"}
     mappings = template.resources("AWS::Lambda::EventSourceMapping").values()
     (mapping,) = [m for m in mappings if m["FunctionName"] == "leeward-notifications"]
     (filter_,) = mapping["FilterCriteria"]["Filters"]
-    assert json.loads(filter_["Pattern"]) == {
-        "dynamodb": {"Keys": {"pk": {"S": [{"prefix": "termination#"}, {"prefix": "pause#"}]}}}
-    }
+    keys = [{"prefix": f"{kind}#"} for kind in ("termination", "pause", "upgrade", "disruption")]
+    assert json.loads(filter_["Pattern"]) == {"dynamodb": {"Keys": {"pk": {"S": keys}}}}
     assert mapping["StartingPosition"] == "TRIM_HORIZON"
     assert mapping["BisectBatchOnFunctionError"] is True
     assert mapping["DestinationConfig"] == {"OnFailure": {"Destination": QUEUE}}
@@ -182,6 +183,16 @@ def test_what_the_function_puts_on_the_buses_comes_from_leeward_alone(template, 
         (statement,) = [s for s in stack.statements(role) if s.actions == ("events:PutEvents",)]
         assert statement.conditions == {"StringEquals": {"events:source": "leeward"}}
         assert statement.resources == buses
+
+
+def test_no_other_function_may_put_events(reported):
+    roles = {name: each["Role"] for name, each in reported.named("AWS::Lambda::Function").items()}
+    may = {
+        name
+        for name, role in roles.items()
+        if any("events:PutEvents" in statement.actions for statement in reported.statements(role))
+    }
+    assert may == {"leeward-notifications"}
 
 
 def test_the_webhooks_read_a_bus_on_which_the_function_alone_may_put_events(reported):

@@ -102,6 +102,7 @@ class World:
     over: bool = False
     cluster_deleted: float | None = None
     endings: list = field(default_factory=list)
+    notified: list = field(default_factory=list)
     free: int = 4000  # addresses
     away: bool = False  # table, queue or concurrency
     rolled: set = field(default_factory=set)

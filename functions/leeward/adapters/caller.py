@@ -4,7 +4,7 @@ No function imports this module: their settings are in their environment."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.errors import aws_call
@@ -39,16 +39,18 @@ def caller_settings(
     """Return settings by their fixed names, in the given account or else the caller's. `elsewhere`: where the cluster
     is, None: in the same account and Region.
     """
-    owner, partition = account, "aws"
+    owner, partition, caller = account, "aws", ""
     if owner is None:
         with aws_call("sts:GetCallerIdentity", "the default credentials"):
             identity = clients.get("sts").get_caller_identity()
-        owner, partition = identity["Account"], identity["Arn"].split(":")[1]
+        owner, caller = identity["Account"], identity["Arn"]
+        partition = caller.split(":")[1]
     else:
         partition = clients.partition
     there = elsewhere or Elsewhere(account=owner, region=clients.region)
     served = ServedCluster(name=cluster, region=there.region, account=there.account, member_role=there.member_role)
-    return _by_name(served, region=clients.region, account=owner, partition=partition, deployment=deployment)
+    named = _by_name(served, region=clients.region, account=owner, partition=partition, deployment=deployment)
+    return replace(named, caller=caller)
 
 
 def _by_name(cluster: ServedCluster, *, region: str, account: str, partition: str, deployment: str = "") -> Settings:

@@ -66,6 +66,7 @@ class Settings:
     kubernetes_access: KubernetesAccess
     hook_topics: tuple[str, ...] = ()
     hook_mark: str = well_known.HOOK_MARK
+    caller: str = ""  # of a call of the command line: ARN of the caller, as far as it was asked for
 
     @classmethod
     def from_env(cls, environment: Mapping[str, str]) -> "Settings":

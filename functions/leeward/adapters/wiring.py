@@ -8,6 +8,7 @@ import os
 import random
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -166,7 +167,7 @@ def _command_line_ports(settings: Settings, clients: AwsClients, there: AwsClien
     clock, own = SystemClock(), OwnCredentials(there or clients)
     accounts = _accounts(settings, clients, clock, SESSION_NAME, there)
     ports = build(settings, clients, clock, access=lambda _: own, say=_print, event_lost=_print, accounts=accounts)
-    return ports.of_cluster(settings.clusters[0].name)
+    return replace(ports.of_cluster(settings.clusters[0].name), caller=settings.caller)
 
 
 def build(

@@ -187,7 +187,7 @@ def begin(request: Request, ports: Ports) -> dict[str, Any]:
             or execution_name(last.cluster, last.number, 1)
         )
         return _started(last, name, "it is under way already")
-    record = claim(plan, request.snapshot, last, ports.disruptions, ports.clock)
+    record = claim(plan, request.snapshot, last, ports.disruptions, ports.clock, ports.caller or "leeward plan --apply")
     if record is None:
         raise RefusedRunError("another run of the cluster has begun meanwhile, or no command fits into one; plan again")
     try:

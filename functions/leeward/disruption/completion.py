@@ -56,14 +56,12 @@ def ends_of(record: DisruptionRecord) -> Ends:
     """Return what the run has brought. Savings are those of its plan, by the prices of that moment; a command whose
     price is not known, or of which a node stayed, counts none.
     """
-    gone = {name for name, instance in record.to_terminate.items() if record.ends.get(instance) == GONE}
     savings: dict[str, float] = defaultdict(float)
-    for command in record.active_commands.values():
-        if command.savings is not None and gone.issuperset(command.nodes):
-            groups = {record.members.get(name, "") for name in command.nodes}
-            savings[groups.pop() if len(groups) == 1 else ""] += command.savings
+    for command, dollars in record.saved:
+        groups = {record.members.get(name, "") for name in command.nodes}
+        savings[groups.pop() if len(groups) == 1 else ""] += dollars
     return Ends(
-        nodes=Counter(record.members[name] for name in gone if name in record.members),
+        nodes=Counter(record.members[name] for name in record.gone if name in record.members),
         savings=round(sum(savings.values()), CENT_PARTS),
         saved={group: round(dollars, CENT_PARTS) for group, dollars in savings.items() if group},
     )

@@ -161,21 +161,29 @@ def _note_node(result: PlannerResult, cluster: str, node: str, error: LeewardErr
     result.note(f"{cluster}: {node}", error)
 
 
-def claim_disruption(cluster: str, ports: Ports) -> DisruptionRecord | None:
-    """Decide now and claim the run; None where there is nothing to do, or another execution was faster."""
+def claim_disruption(cluster: str, ports: Ports, by: str = "") -> DisruptionRecord | None:
+    """Decide now and claim the run; None where there is nothing to do, or another execution was faster. `by`: who
+    starts it.
+    """
     if ports.clusters.policies(cluster).pauses.voluntary():
         return None
     record = ports.disruptions.read(cluster)
     snapshot = observe(cluster, ports, record)
-    return claim(
-        plan_disruption(snapshot, budget=search_budget(ports)), snapshot, record, ports.disruptions, ports.clock
-    )
+    plan = plan_disruption(snapshot, budget=search_budget(ports))
+    return claim(plan, snapshot, record, ports.disruptions, ports.clock, by)
 
 
 def claim(
-    plan: Plan, snapshot: ClusterSnapshot, last: DisruptionRecord | None, disruptions: Disruptions, clock: Clock
+    plan: Plan,
+    snapshot: ClusterSnapshot,
+    last: DisruptionRecord | None,
+    disruptions: Disruptions,
+    clock: Clock,
+    by: str = "",
 ) -> DisruptionRecord | None:
-    """Claim the plan's nodes with one conditional write: a second writer finds the record of the first."""
+    """Claim the plan's nodes with one conditional write: a second writer finds the record of the first. `by`: who
+    starts the run, empty for the planner.
+    """
     commands = tuple(commands_that_fit(plan.commands))
     if plan.method is None or not commands:
         return None
@@ -201,6 +209,7 @@ def claim(
         wanted=wanted,
         failed=last.failed if last is not None else {},
         seen=seen_nodes(snapshot),
+        requested_by=by,
     )
     return disruptions.write(record)
 

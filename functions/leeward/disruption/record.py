@@ -73,6 +73,7 @@ class DisruptionRecord:
     `sizes` by group, brings it instead; `before`: group -> its instances, comma between, before that.
 
     `cooldowns`: group -> when its last run ended, of this run and earlier ones. `retry`: not taken up again before.
+    `requested_by`: who has started it, empty for the planner.
     `wanted`: group -> what it launches, since when, and what its launches do not bring; `failed`: inputs of a command
     -> the command whose new node did not serve; `seen`: `GROUP/TYPE` -> what its last Ready nodes showed. All are of
     this run and earlier ones.
@@ -108,6 +109,7 @@ class DisruptionRecord:
     wanted: Mapping[str, WantedLaunch] = field(default_factory=dict)
     failed: Mapping[str, FailedCommand] = field(default_factory=dict)
     seen: Mapping[str, SeenNode] = field(default_factory=dict)
+    requested_by: str = ""
 
     @property
     def open(self) -> bool:
@@ -145,6 +147,21 @@ class DisruptionRecord:
         """Summary of the commands: `drift: replace node-a; delete node-b`."""
         commands = "; ".join(f"{one.decision.value} {', '.join(one.nodes)}" for one in self.active_commands.values())
         return f"{self.method.value}: {commands}"
+
+    @property
+    def gone(self) -> frozenset[str]:
+        """Names of the nodes of these commands that are gone."""
+        return frozenset(name for name, instance in self.to_terminate.items() if self.ends.get(instance) == GONE)
+
+    @property
+    def saved(self) -> tuple[tuple[Command, float], ...]:
+        """Commands of which every node is gone, with their savings in dollars an hour; one without a price is none."""
+        gone = self.gone
+        return tuple(
+            (command, command.savings)
+            for command in self.active_commands.values()
+            if command.savings is not None and gone.issuperset(command.nodes)
+        )
 
     def new_of(self, number: int) -> tuple[str, ...]:
         """Return the instances launched for a command."""

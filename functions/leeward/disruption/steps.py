@@ -51,7 +51,7 @@ def take_disruption(run: DisruptionRun, call: Mapping[str, Any], ports: Ports) -
         raise InvalidInputError(f"cluster: found {quoted(run.cluster)}, expected one of {known}")
     record = ports.disruptions.read(run.cluster)
     if run.number == 0 and (record is None or not record.open):
-        record = claim_disruption(run.cluster, ports)
+        record = claim_disruption(run.cluster, ports, f"execution {name}")
     if record is None or not record.open or run.number not in {0, record.number}:
         return replace(run, next=Next.NOTHING, why="nothing is to be done, or the run has ended")
     run = replace(run, number=record.number).naming(record.nodes, record.groups)

@@ -1,24 +1,37 @@
-"""Entry point of fn notifications: changes of termination records and pause switches in, events on the bus out."""
+"""Entry point of fn notifications: changes of records of terminations, upgrades and disruption runs
+and of pause switches in, events on the bus out."""
 
 import json
 import os
 from collections.abc import Mapping, Sequence
 from functools import cache, partial
-from typing import Any
+from typing import Any, assert_never
 
 from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.event_bus import Event, EventBridgeBus
-from leeward.adapters.aws.record_stream import Change, PauseChange, UnreadableChange, changes_of
+from leeward.adapters.aws.record_stream import (
+    Change,
+    PauseChange,
+    RecordChange,
+    RunChange,
+    UnreadableChange,
+    UpgradeChange,
+    changes_of,
+)
 from leeward.adapters.entry import entry_point
 from leeward.adapters.telemetry import throttled
 from leeward.errors import LeewardError
 from leeward.isolation import isolate_errors
-from leeward.model.termination import CauseKind
+from leeward.model.termination import CauseKind, TerminationRecord
+from leeward.notifications.content import Announced
 from leeward.notifications.events import SOURCE, EventType, NodeTerminationEvent, events_of_change
 from leeward.notifications.messages import for_webhook
-from leeward.notifications.pause_events import PauseEvent, events_of_pauses
+from leeward.notifications.pause_events import events_of_pauses
+from leeward.notifications.run_events import events_of_runs
+from leeward.notifications.upgrade_events import events_of_upgrades
 from leeward.policy.document import WebhookFormat
 from leeward.telemetry import Telemetry, scopes_of
+from leeward.upgrade.record import UpgradeRecord
 
 EVENTS_PUBLISHED = "EventsPublished"
 CHANGES_UNREADABLE = "ChangesUnreadable"
@@ -58,7 +71,7 @@ def handle(event: Mapping[str, Any], _context: object) -> dict[str, int]:
     delivers the batch again, and a subscriber recognizes a duplicate event by its `detail.id`.
     """
     changes, unreadable = changes_of(event)
-    found: list[NodeTerminationEvent | PauseEvent] = []
+    found: list[Announced] = []
     called: list[Event] = []
     for change in changes:
         with isolate_errors(partial(_unreadable, unreadable, change)):
@@ -78,10 +91,18 @@ def handle(event: Mapping[str, Any], _context: object) -> dict[str, int]:
     return {"events": len(found)}
 
 
-def _events(change: Change) -> Sequence[NodeTerminationEvent | PauseEvent]:
-    if isinstance(change, PauseChange):
-        return events_of_pauses(change.before, change.after, change.at)
-    return events_of_change(change.before, change.after, change.at)
+def _events(change: Change) -> Sequence[Announced]:
+    match change:
+        case RecordChange():
+            return events_of_change(change.before, change.after, change.at)
+        case PauseChange():
+            return events_of_pauses(change.before, change.after, change.at)
+        case UpgradeChange():
+            return events_of_upgrades(change.before, change.after, change.at)
+        case RunChange():
+            return events_of_runs(change.before, change.after, change.at)
+        case never:
+            assert_never(never)
 
 
 def _count(detected: NodeTerminationEvent) -> None:
@@ -99,5 +120,12 @@ def _count(detected: NodeTerminationEvent) -> None:
 
 
 def _unreadable(found: list[UnreadableChange], change: Change, error: LeewardError) -> None:
-    key = change.after.cluster if isinstance(change, PauseChange) else change.after.instance
+    after = change.after
+    match after:
+        case TerminationRecord():
+            key = after.instance
+        case UpgradeRecord():
+            key = after.group
+        case _:
+            key = after.cluster
     found.append(UnreadableChange(key=key, why=f"{type(error).__name__}: {error}"))

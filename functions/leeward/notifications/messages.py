@@ -1,67 +1,51 @@
 """Messages for Slack, Microsoft Teams and PagerDuty, made of an event.
 
-Decides what a message says and in which shape; EventBridge sends it to the cluster's webhook in place of the event's
-detail. Names, reasons and blockers come from clusters: a pod or a budget may be called anything. So they are put only
-where the receiver renders plain text, Slack's control characters are escaped, and every text is cut to the receiver's
-limits.
+Decides the shape of a message (`content` decides what it says); EventBridge sends it to the cluster's webhook in place
+of the event's detail. Names, reasons and blockers come from clusters: a pod or a budget may be called anything. So they
+are put only where the receiver renders plain text, Slack's control characters are escaped, and every text is cut to the
+receiver's limits.
 
 Shapes: Slack, "Sending messages using incoming webhooks" and "Block Kit" (docs.slack.dev); Teams, "Create incoming
 webhooks with Workflows" and the Adaptive Cards schema 1.4 (learn.microsoft.com, adaptivecards.io); PagerDuty, "Events
 API v2" (developer.pagerduty.com)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import Any, assert_never
-from unicodedata import category
 
-from leeward.model.blocked import BlockedLine
-from leeward.model.deadlines import known_deadline
 from leeward.model.times import format_instant
 from leeward.model.visible import visible
-from leeward.notifications.events import EventType, NodeTerminationEvent
-from leeward.notifications.pause_events import PauseEvent, PauseEventType
+from leeward.notifications.content import LONGEST_TITLE, Announced, Content, cluster_of, content_of
+from leeward.notifications.events import EventType
+from leeward.notifications.upgrade_events import UpgradeEvent, UpgradeEventType
 from leeward.policy.document import WebhookFormat
 
-LONGEST_TITLE = 150  # characters of a header in Slack, the shortest of the three
-LONGEST_TEXT = 1000  # a section in Slack takes 3000, a card in Teams 28 KB with everything
-LONGEST_FACT = 300
-MOST_BLOCKERS = 5  # that a message names
 LONGEST_SUMMARY = 1024  # PagerDuty
 LONGEST_KEY = 255  # PagerDuty's dedup_key
-NOTHING_VISIBLE = "(no visible text)"
 CARD = "application/vnd.microsoft.card.adaptive"
-SEVERITIES = {EventType.BLOCKED: "warning", EventType.FAILED: "error"}  # events that open an incident in PagerDuty
-
-Fact = tuple[str, str]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Content:
-    """Content of a message. `about`: the node, the group or the cluster; `key`: the same for all events of one
-    instance.
-    """
-
-    title: str
-    text: str
-    facts: tuple[Fact, ...]
-    about: str
-    cluster: str
-    group: str
-    key: str
-    id: str
+ALARM = "alarm"  # kind of a hold, a word of `upgrade.control.Hold`
+SEVERITIES: Mapping[StrEnum, str] = {
+    EventType.BLOCKED: "warning",
+    EventType.FAILED: "error",
+    UpgradeEventType.FAILED: "error",
+}  # events that open an incident in PagerDuty
+RESOLVING = frozenset(
+    {EventType.FINISHED, UpgradeEventType.RESUMED, UpgradeEventType.FINISHED, UpgradeEventType.ROLLED_BACK}
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormattedEvent:
     """Event with its message beside the detail."""
 
-    event: NodeTerminationEvent | PauseEvent
+    event: Announced
     format: WebhookFormat
     message: dict[str, Any]
 
     @property
-    def type(self) -> EventType | PauseEventType:
+    def type(self) -> StrEnum:
         """Type of the event."""
         return self.event.type
 
@@ -90,23 +74,20 @@ class FormattedEvent:
         return {**self.event.detail(), "format": self.format.value, "message": self.message}
 
 
-def for_webhook(
-    event: NodeTerminationEvent | PauseEvent, webhooks: Mapping[str, WebhookFormat]
-) -> NodeTerminationEvent | PauseEvent | FormattedEvent | None:
+def for_webhook(event: Announced, webhooks: Mapping[str, WebhookFormat]) -> Announced | FormattedEvent | None:
     """Return what the webhook of the event's cluster gets: the event, or one with its message where the webhook has a
     format; None where there is no webhook, or its receiver has no use for the event. `webhooks`: by cluster.
     """
-    cluster = event.cluster if isinstance(event, PauseEvent) else event.record.subject.cluster
-    wanted = webhooks.get(cluster)
+    wanted = webhooks.get(cluster_of(event))
     if wanted is None or wanted is WebhookFormat.JSON:
         return event if wanted else None
     message = message_of(event, wanted)
     return None if message is None else FormattedEvent(event=event, format=wanted, message=message)
 
 
-def message_of(event: NodeTerminationEvent | PauseEvent, wanted: WebhookFormat) -> dict[str, Any] | None:
+def message_of(event: Announced, wanted: WebhookFormat) -> dict[str, Any] | None:
     """Return the body of the webhook's call; None where the format has none for the event."""
-    content = _pause(event) if isinstance(event, PauseEvent) else _termination(event)
+    content = content_of(event)
     match wanted:
         case WebhookFormat.JSON:
             return None
@@ -120,65 +101,7 @@ def message_of(event: NodeTerminationEvent | PauseEvent, wanted: WebhookFormat) 
             assert_never(never)
 
 
-def _termination(event: NodeTerminationEvent) -> _Content:
-    subject = event.record.subject
-    about = _line(subject.node or subject.instance, LONGEST_FACT)
-    cluster = _line(subject.cluster, LONGEST_FACT)
-    return _Content(
-        title=_line(f"{event.type.value}: {about} in {cluster}", LONGEST_TITLE),
-        text=_line(event.reason or event.type.value, LONGEST_TEXT),
-        facts=tuple((name, _line(value, LONGEST_FACT)) for name, value in _facts(event) if value),
-        about=about,
-        cluster=cluster,
-        group=_line(subject.group, LONGEST_FACT) if subject.group else "",
-        key=f"{subject.cluster}/{subject.instance}",
-        id=event.id,
-    )
-
-
-def _facts(event: NodeTerminationEvent) -> Iterator[Fact]:
-    record, subject = event.record, event.record.subject
-    yield "Cluster", subject.cluster
-    yield "Group", subject.group or ""
-    yield "Instance", f"{subject.instance} ({subject.instance_type}, {subject.zone})"
-    yield "Causes", ", ".join(dict.fromkeys(cause.kind.value for cause in event.causes))
-    deadline = known_deadline(record, event.at)
-    yield "Deadline", format_instant(deadline) if deadline else ""
-    pods = [BlockedLine.read(line).pod for line in record.blocked_by]
-    named = [pod for pod in pods if pod is not None]
-    more = f" and {len(named) - MOST_BLOCKERS} more" if len(named) > MOST_BLOCKERS else ""
-    yield "Blocking pods", f"{', '.join(named[:MOST_BLOCKERS])}{more}"
-    yield "Pods evicted", str(record.pods_evicted) if record.pods_evicted else ""
-
-
-def _pause(event: PauseEvent) -> _Content:
-    pause = event.pause
-    cluster, group = _line(event.cluster, LONGEST_FACT), _line(pause.group, LONGEST_FACT) if pause.group else ""
-    about = f"group {group}" if group else f"cluster {cluster}"
-    facts = (("Cluster", event.cluster), ("Group", pause.group), ("By", event.by), ("End", pause.end))
-    return _Content(
-        title=_line(f"{event.type.value}: {about}", LONGEST_TITLE),
-        text=_line(event.reason or event.type.value, LONGEST_TEXT),
-        facts=tuple((name, _line(value, LONGEST_FACT)) for name, value in facts if value),
-        about=about,
-        cluster=cluster,
-        group=group,
-        key=f"{event.cluster}/pause/{pause.group}",
-        id=event.id,
-    )
-
-
-def _line(text: str, most: int) -> str:
-    """Return the text on one line, without characters that are not seen, cut to `most`. A text of blanks and characters
-    without a shape gets a placeholder: the receivers refuse a message whose fields are empty.
-    """
-    line = " ".join(visible(text).split())
-    if all(category(letter)[0] in "CZ" for letter in line):
-        return NOTHING_VISIBLE
-    return line if len(line) <= most else f"{line[: most - 1]}…"
-
-
-def _slack(content: _Content) -> dict[str, Any]:
+def _slack(content: Content) -> dict[str, Any]:
     """Return an incoming webhook's body. `plain_text` has no mentions, links or formatting; `text` is what a
     notification on a phone shows, and `mrkdwn` false leaves it as it is.
     """
@@ -210,7 +133,7 @@ def _escaped(text: str, most: int | None = None) -> str:
     return "".join(escaped)
 
 
-def _teams(content: _Content) -> dict[str, Any]:
+def _teams(content: Content) -> dict[str, Any]:
     """Return the body for a workflow that posts a card. A TextBlock and a FactSet render Markdown, a TextRun does
     not.
     """
@@ -232,14 +155,16 @@ def _runs(*inlines: dict[str, Any]) -> dict[str, Any]:
     return {"type": "RichTextBlock", "inlines": list(inlines)}
 
 
-def _pagerduty(content: _Content, event: NodeTerminationEvent | PauseEvent) -> dict[str, Any] | None:
+def _pagerduty(content: Content, event: Announced) -> dict[str, Any] | None:
     """Return an event of the Events API v2 without its `routing_key`, which EventBridge's connection adds. An instance
-    has one incident: a drain that is blocked or has failed opens it, its end resolves it. Nothing else is one.
+    has one incident: a drain that is blocked or has failed opens it, its end resolves it. So has a group: an upgrade
+    that an alarm holds or that has failed opens it, and it is resolved once the upgrade goes on or ends well. Nothing
+    else is one: windows, canaries, pauses and dropped runs are as the policy wants them.
     """
-    key = f"leeward/{content.key}"[:LONGEST_KEY]
-    if event.type is EventType.FINISHED:
+    key = visible(f"leeward/{content.key}")[:LONGEST_KEY]
+    if event.type in RESOLVING:
         return {"event_action": "resolve", "dedup_key": key}
-    severity = SEVERITIES.get(event.type) if isinstance(event, NodeTerminationEvent) else None
+    severity = _severity(event)
     if severity is None:
         return None
     return {
@@ -257,3 +182,11 @@ def _pagerduty(content: _Content, event: NodeTerminationEvent | PauseEvent) -> d
             "custom_details": {**dict(content.facts), "id": content.id},
         },
     }
+
+
+def _severity(event: Announced) -> str | None:
+    """Return the severity of the incident that the event opens; None where it opens none."""
+    if isinstance(event, UpgradeEvent) and event.type is UpgradeEventType.HELD:
+        hold = event.record.hold
+        return "warning" if hold is not None and hold.kind == ALARM else None
+    return SEVERITIES.get(event.type)

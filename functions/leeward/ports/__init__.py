@@ -36,6 +36,7 @@ class Ports:
     `origins`: (account, region) of every cluster, empty strings for any; no pair at all: not checked. `budget`: what is
     left of the invocation for remote calls, None without a limit. `places`: the accounts and Regions of a deployment
     that serves several; its AWS ports act in the one of `place`, and in none before that is chosen.
+    `caller`: ARN of the person who calls the command line, as far as it is known.
     """
 
     clock: Clock
@@ -73,6 +74,7 @@ class Ports:
     budget: TimeBudget | None = None
     places: tuple[Place, ...] = ()
     place: Place | None = None
+    caller: str = ""
 
     def of_cluster(self, cluster: str) -> Self:
         """Return the ports that act in the cluster's account and Region, and know the clusters there alone. Raises

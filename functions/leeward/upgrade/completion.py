@@ -184,7 +184,8 @@ def restore(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     out = "" if how is Next.ABORTED else _left_out(observation)
     summary = "; ".join(part for part in (why, out, then, *record.warnings) if part)
     left = () if how is not Next.UPGRADED else record.then
-    written(replace(record, ended=ports.clock.now(), error="", why=summary[:500], then=left), ports.upgrades)
+    ended = replace(record, ended=ports.clock.now(), error="", why=summary[:500], then=left, hold=None)
+    written(ended, ports.upgrades)
     return replace(run, next=how, why=summary)
 
 
@@ -206,7 +207,7 @@ def note_failure(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
     if left := end_failed(record, ports):
         why = f"{why[: LONGEST_WHY - len(left) - 2]}; {left}"
     onward = run.next if run.next in ERRORS else Next.FAILED
-    failed = replace(record, ended=ports.clock.now(), error=f"{error}: {why}"[:1000], why=why[:500])
+    failed = replace(record, ended=ports.clock.now(), error=f"{error}: {why}"[:1000], why=why[:500], hold=None)
     announce_failure(written(failed, ports.upgrades), failed.error, ports)
     return replace(run, next=onward, why=why)
 

@@ -21,7 +21,7 @@ from leeward.upgrade.eviction_failures import describe_blocked, eviction_failure
 from leeward.upgrade.gate import Gate, Lack, gate_of
 from leeward.upgrade.lease import read
 from leeward.upgrade.preflight.model import Preflight, others_disrupting, why_zones_wait
-from leeward.upgrade.record import UpgradeRecord
+from leeward.upgrade.record import NotedHold, UpgradeRecord
 from leeward.upgrade.rollout import Turn, take_turn
 from leeward.upgrade.run import Next, Run
 from leeward.upgrade.template_moves import wait_or_fail
@@ -34,6 +34,7 @@ from leeward.upgrade.waits import (
     held,
     leaving_nodes,
     longest_wait,
+    noted_hold,
     pods_left,
     resumed,
     track_wait,
@@ -50,7 +51,8 @@ def drain(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     own; no node waits for the end of a wave.
     """
     turn = take_turn(read(run, ports.upgrades), ports, drains=True)
-    return replace(_follow(run, turn, ports), healthy=turn.observation.healthy)
+    followed = noted_hold(_follow(run, turn, ports), turn.record, ports.upgrades)
+    return replace(followed, healthy=turn.observation.healthy)
 
 
 def _follow(run: Run, turn: Turn, ports: Ports) -> Run:
@@ -129,7 +131,7 @@ def _none_started(run: Run, turn: Turn, progress: str, ports: Ports) -> Run:
     record, preflight = turn.record, turn.observation.preflight
     shifted = why_zones_wait(preflight.snapshot, preflight.group)
     if shifted and not turn.held and not waiting(preflight, record):
-        return again(run, Next.WINDOW, LONGEST, f"{progress}; the others wait for the end of the {shifted}")
+        return _waits(run, f"{progress}; the others wait for the end of the {shifted}", ports.clock)
     if turn.held or not to_try(preflight, record):
         reasons = {**record.reasons, **turn.held}
         causes = [f"{one.message}: {one.fix}" for one in eviction_failures(preflight, {*record.failed, *turn.held})]
@@ -155,7 +157,7 @@ def _new_nodes_missing(run: Run, turn: Turn, progress: str, ports: Ports) -> Run
     nodes = [one.instance.id for one in waiting(preflight, record)]
     record, stalled = track_wait(record, "waiting for new nodes", nodes, STALLED, clock, upgrades)
     if stalled and shifted:
-        return again(run, Next.WINDOW, LONGEST, f"{progress}; new nodes wait for the end of the {shifted}")
+        return _waits(run, f"{progress}; new nodes wait for the end of the {shifted}", clock)
     if stalled:
         why = f"{progress}: no Ready new node has come for them: look at the group's scaling activities and its budgets"
         return replace(run, next=Next.CREATION_FAILURE, why=why)
@@ -190,7 +192,7 @@ def _no_budget(run: Run, turn: Turn, progress: str, clock: Clock, upgrades: Upgr
     """
     holders = others_disrupting(turn.observation.preflight)
     if not holders:
-        return again(run, Next.WINDOW, LONGEST, f"{progress}; the budgets for Upgrade allow none now")
+        return _waits(run, f"{progress}; the budgets for Upgrade allow none now", clock)
     limit = longest_wait(turn.observation.policy.drain)
     _, stalled = track_wait(turn.record, "waiting for budgets", holders, limit, clock, upgrades)
     held_by = f"{progress}; the budgets for Upgrade are held by {', '.join(holders[:MOST_NAMED])}"
@@ -209,6 +211,12 @@ def until_a_place(preflight: Preflight, record: UpgradeRecord, now: datetime) ->
     ends = [[pod.deletion for pod in of_node] for of_node in pods]
     empty = [max(filter(None, of_node)) for of_node in ends if of_node and None not in of_node]
     return min((ceil((moment - now).total_seconds()) for moment in empty if moment > now), default=None)
+
+
+def _waits(run: Run, why: str, clock: Clock) -> Run:
+    """Return the run held without a limit, by the policy or by a zonal shift."""
+    hold = NotedHold(kind=Hold.WINDOW.value, since=clock.now(), why=why)
+    return replace(again(run, Next.WINDOW, LONGEST, why), hold=hold)
 
 
 def busy_pause(parallel: int) -> int:

@@ -69,7 +69,8 @@ def handle_failed_execution(detail: Mapping[str, Any], ports: Ports) -> str:
     ):
         return f"execution {name} ended with {status} and left nothing"
     why = f"execution {name} ended with {status}: start the upgrade of {record.group} again, and it continues"
-    written(replace(restore_group(record, ports), why=why), ports.upgrades)
+    stopped = replace(restore_group(record, ports), why=why, stopped=ports.clock.now(), hold=None)
+    written(stopped, ports.upgrades)
     return why
 
 

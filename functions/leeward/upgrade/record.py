@@ -74,6 +74,18 @@ class EndedLaunch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NotedHold:
+    """Hold of an upgrade, for its notification: `kind`, a word of `control.Hold`; since when, why, and the moment at
+    which it ends by itself, None where a person or a later event has to end it.
+    """
+
+    kind: str
+    since: datetime
+    why: str
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UpgradeRecord:
     """One upgrade of one group. `desired`, `maximum`: the sizes before. `launched`: new nodes launched ahead, `gone`:
     old ones terminated with decrement, `finished`: old ones that are gone in whatever way, `started`: old ones whose
@@ -109,6 +121,8 @@ class UpgradeRecord:
     `alarm`: why its alarms hold it, as last read, empty if they do not; `rang`: when one was last seen in ALARM.
     `phase_since`: when the present phase began; `why`: why it ended, in a sentence; `wait_key`: what is waited for, by
     which a step recognizes that it has moved; `awaited`: pods left on the nodes that are waited for, when that began.
+    `requested_by`: who has made the last start or request, empty for `update.auto`; `hold`: why nothing new starts now;
+    `stopped`: when its execution ended without a step that could record an end.
     """
 
     group: str
@@ -174,6 +188,14 @@ class UpgradeRecord:
     alarm: str = ""
     rang: datetime | None = None
     awaited: int = 0
+    requested_by: str = ""
+    hold: NotedHold | None = None
+    stopped: datetime | None = None
+
+    @property
+    def runs(self) -> bool:
+        """True between a start and its end, which a step or the end of its execution records."""
+        return self.ended is None and self.stopped is None
 
     @property
     def resumable(self) -> bool:

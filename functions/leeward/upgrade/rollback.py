@@ -156,6 +156,7 @@ def start_rollback(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
         proven=None,
         phase_since=ports.clock.now(),
         why="",
+        hold=None,
     )
     if turned.in_sizes:
         turned = with_owners_maximum(turned, ports.groups, ports.maxima)

@@ -8,11 +8,12 @@ from typing import Any, Self
 from leeward.budgets import healthy_pods
 from leeward.budgets.healthy_pods import HealthSample
 from leeward.errors import InvalidInputError
+from leeward.upgrade.record import NotedHold
 from leeward.workflow.steps import check_started, found_in
 
 VERSION = 1
 STARTED: Mapping[str, type | tuple[type, ...]] = {
-    **dict.fromkeys(("group", "cluster", "action", "ami", "kubernetesVersion"), str),
+    **dict.fromkeys(("group", "cluster", "action", "ami", "kubernetesVersion", "by"), str),
     "launchTemplateVersion": (str, int),
     **{"groups": list, "then": list, "override": list, "force": bool},
     **{"attempt": int, "after": str, "automatic": str, "v": int},  # of starts by Leeward itself
@@ -58,7 +59,7 @@ class Next(StrEnum):
 class Run:
     """State of one execution between two steps. `pause` in seconds; `pauses`: so many so far, which bound the history
     of the execution; `full`: there were so many that another execution continues. `healthy`: the budgets that this step
-    has read; they are not passed on.
+    has read, and `hold`: what holds the upgrade; both are not passed on.
     """
 
     group: str
@@ -70,6 +71,7 @@ class Run:
     pauses: int = 0
     why: str = ""
     healthy: tuple[HealthSample, ...] = ()
+    hold: NotedHold | None = None
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:

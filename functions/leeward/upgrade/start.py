@@ -12,7 +12,7 @@ from typing import Any
 
 from leeward.errors import InvalidInputError, ObjectGoneError
 from leeward.model.instance import cluster_of
-from leeward.model.visible import QUOTED, quoted
+from leeward.model.visible import QUOTED, quoted, visible
 from leeward.policy.document import NodePolicy, Selector
 from leeward.ports import Ports
 from leeward.ports.clock import Clock
@@ -36,6 +36,7 @@ ACTIONS = {
     "rollback": ControlRequest.ROLLBACK,
 }
 MOST_GROUPS = 50
+LONGEST_BY = 200  # characters: an ARN, or the name of an execution
 
 
 def take_lease(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
@@ -46,7 +47,7 @@ def take_lease(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
     record = ports.upgrades.read(run.group)
     action = given.get("action")
     if action is not None:
-        record = _with_request(record, run.group, str(action), ports.upgrades)
+        record = _with_request(record, run.group, str(action), started_by(given, name), ports.upgrades)
     handed = record is not None and bool(record.execution) and given.get("after") == record.execution
     if (
         record is not None
@@ -66,7 +67,7 @@ def take_lease(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
         return replace(run, next=Next.RECORDED, why="the upgrade has ended")
     if action == "pause":
         return replace(run, next=Next.RECORDED, why="paused; nothing runs")
-    record = _take(record, run, parse_request(given), str(given.get("cluster") or ""), ports, follows)
+    record = _take(record, run, given, ports, follows)
     return replace(
         run,
         next=_next_after_lease(record),
@@ -139,25 +140,27 @@ def parse_request(given: Mapping[str, Any]) -> UpgradeRequest:
     return request
 
 
-def _with_request(record: UpgradeRecord | None, group: str, action: str, upgrades: Upgrades) -> UpgradeRecord:
+def _with_request(record: UpgradeRecord | None, group: str, action: str, by: str, upgrades: Upgrades) -> UpgradeRecord:
     """Record the control request. Raises InvalidInputError for an unknown action, or one that does not apply now."""
     if action not in ACTIONS:
         raise InvalidInputError(f"action: found {quoted(action)}, expected one of {', '.join(ACTIONS)}")
     if record is None:
         raise InvalidInputError(f"upgrade of {group}: found none, expected one to {action}")
     wanted = with_control(record, ACTIONS[action])
-    return written(wanted, upgrades) if wanted != record else record
+    return written(replace(wanted, requested_by=by), upgrades) if wanted != record else record
 
 
 def _take(
     record: UpgradeRecord | None,
     run: Run,
-    request: UpgradeRequest,
-    cluster: str,
+    given: Mapping[str, Any],
     ports: Ports,
     follows: tuple[str, ...],
 ) -> UpgradeRecord:
-    """Return a new record, or the one that was left behind, held by this execution from now on."""
+    """Return a new record, or the one that was left behind, held by this execution from now on. `given`: the
+    execution's input.
+    """
+    request, cluster = parse_request(given), str(given.get("cluster") or "")
     if record is not None and record.execution == run.execution and record.ended is None:
         return record  # this step ran before and its response was lost
     attempt = record.attempt + 1 if record is not None else 1
@@ -166,7 +169,19 @@ def _take(
         taken = replace(_retargeted(resumed, run, request, ports), then=follows or record.then)
     else:
         taken = replace(_new_record(record, run.group, request, cluster, ports), then=follows)
-    return written(replace(taken, execution=run.execution, attempt=attempt), ports.upgrades)
+    by = record.requested_by if record is not None and run.attempt else started_by(given, run.execution)
+    return written(
+        replace(taken, execution=run.execution, attempt=attempt, stopped=None, requested_by=by), ports.upgrades
+    )
+
+
+def started_by(given: Mapping[str, Any], execution: str) -> str:
+    """Return who has started an execution with this input: the caller whom the command line names, else the execution
+    that a person started otherwise; empty for `update.auto`.
+    """
+    if given.get("automatic"):
+        return ""
+    return visible(str(given.get("by") or f"execution {execution}"))[:LONGEST_BY]
 
 
 def _resumed(
@@ -178,7 +193,7 @@ def _resumed(
     again = replace(record, ended=None, error="")
     if not run.attempt:
         again = replace(again, failed=(), reasons={}, checked=record.checked and record.cordoned)
-        again = replace(again, phase_since=clock.now(), proven=None, ended_early={})
+        again = replace(again, phase_since=clock.now(), proven=None, ended_early={}, hold=None)
         if record.error and not (_eks_updates(record, managed_updates) or _may_have_started(record)):
             made = record.prepared and record.target.nodegroup is None  # a failed update is not read again
             again = replace(again, update="", tries=record.tries + 1, prepared=made)
@@ -268,7 +283,7 @@ def begin_next(record: UpgradeRecord, upgrade_executions: NamedExecutions) -> st
     group, *rest = record.then
     stamp = sha256(f"{record.group}/{record.stamp}".encode()).hexdigest()[:8]
     name = execution_name(f"{group}-{stamp}", 0)
-    upgrade_executions.start(name, {"group": group, "then": rest, **_input(record.request)})
+    upgrade_executions.start(name, {"group": group, "then": rest, "by": record.requested_by, **_input(record.request)})
     return f"then {group} (execution {name})"
 
 

@@ -38,7 +38,16 @@ from leeward.upgrade.surge.sizes import most_extra, parallelism, surge
 from leeward.upgrade.template_moves import noted, wait_or_fail
 from leeward.upgrade.templates import point_group, prepared
 from leeward.upgrade.termination_requests import end_never_joined
-from leeward.upgrade.waits import SHORTEST, STALLED, again, held, resumed, track_wait
+from leeward.upgrade.waits import (
+    SHORTEST,
+    STALLED,
+    again,
+    held,
+    hold_of,
+    noted_hold,
+    resumed,
+    track_wait,
+)
 from leeward.workflow.lease import guarded
 from leeward.workflow.steps import Step
 
@@ -128,12 +137,14 @@ def gate(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     A node that does not come in time ends the upgrade with its cause.
     """
     turn = take_turn(read(run, ports.upgrades), ports, drains=False)
-    return replace(_opened(run, turn, ports.clock, ports.upgrades), healthy=turn.observation.healthy)
+    opened = noted_hold(_opened(run, turn, ports.clock, ports.upgrades), turn.record, ports.upgrades)
+    return replace(opened, healthy=turn.observation.healthy)
 
 
 def _opened(run: Run, turn: Turn, clock: Clock, upgrades: Upgrades) -> Run:
     if turn.permission.hold is Hold.CANARY:  # termination requested by an earlier start, behind an open gate
-        return replace(run, next=Next.READY, why=turn.permission.why)
+        hold = hold_of(turn.permission, clock.now())
+        return replace(run, next=Next.READY, why=turn.permission.why, hold=hold)
     if turn.permission.hold is Hold.TEMPLATE:
         return wait_or_fail(run, turn.record, turn.permission.why, clock, upgrades)
     if turn.permission.move is not Move.GO:

@@ -16,10 +16,10 @@ from leeward.policy.document import Canary, DrainPolicy
 from leeward.ports.clock import Clock
 from leeward.ports.records import Upgrades
 from leeward.upgrade.control import Hold, Move, Permission, permission
-from leeward.upgrade.lease import written
+from leeward.upgrade.lease import read, written
 from leeward.upgrade.observation import Observation
 from leeward.upgrade.preflight.model import Preflight, why_zones_wait
-from leeward.upgrade.record import ControlRequest, UpgradeRecord
+from leeward.upgrade.record import ControlRequest, NotedHold, UpgradeRecord
 from leeward.upgrade.run import Next, Run
 from leeward.upgrade.waves.drain_selection import still_there, with_decrement
 
@@ -31,6 +31,9 @@ HELD: Mapping[Hold, Next] = {
     Hold.CANARY: Next.BAKE,
 }
 MOVES: Mapping[Move, Next] = {Move.UNDO: Next.ABORT, Move.ROLL_BACK: Next.ROLLBACK}
+ENDING = frozenset(
+    {Next.ABORT, Next.ROLLBACK, Next.BLOCKED, Next.CREATION_FAILURE, Next.EVICTION_FAILURE, Next.UPDATE_FAILURE}
+)
 STALLED = timedelta(minutes=40)  # longer than a group tries to launch before an operator should look
 AFTER_DRAIN = timedelta(minutes=15)  # load balancers, volumes, settling and the end of an instance
 MOST_NAMED = 5  # nodes of a failure; the others are blocked by the same objects most often
@@ -76,8 +79,28 @@ def held(run: Run, permission: Permission, under_way: int, now: datetime) -> Run
     """
     if permission.move is Move.HOLD and permission.hold is not None:
         finish = f"; {count_of(under_way, 'node finishes', 'nodes finish')}" if under_way else ""
-        return again(run, HELD[permission.hold], seconds_until(permission.until, now), permission.why + finish)
+        pause = seconds_until(permission.until, now)
+        return replace(again(run, HELD[permission.hold], pause, permission.why + finish), hold=hold_of(permission, now))
     return replace(run, next=MOVES[permission.move], why=permission.why)
+
+
+def hold_of(permission: Permission, now: datetime) -> NotedHold | None:
+    """Return the hold that a notification names. A canary whose nodes still drain is progress, not a hold."""
+    waits = permission.hold is Hold.CANARY and permission.until is None
+    if permission.hold is None or permission.hold is Hold.TEMPLATE or waits:
+        return None
+    return NotedHold(kind=permission.hold.value, since=now, why=permission.why, until=permission.until)
+
+
+def noted_hold(run: Run, record: UpgradeRecord, upgrades: Upgrades) -> Run:
+    """Write into the record that a hold has begun, has become another or is over: one write for each. A repeated step
+    finds it there and writes nothing. `record`: as the step has read it. An end or a rollback writes that itself.
+    """
+    before = record.hold.kind if record.hold is not None else ""
+    after = run.hold.kind if run.hold is not None else ""
+    if before != after and run.next not in ENDING:
+        written(replace(read(run, upgrades), hold=run.hold), upgrades)
+    return run
 
 
 def resumed(run: Run, record: UpgradeRecord, clock: Clock, upgrades: Upgrades) -> UpgradeRecord:

@@ -1,6 +1,7 @@
 """fn notifications: a batch of the table's stream in, events on the bus out."""
 
 import json
+from dataclasses import replace
 
 import boto3
 import pytest
@@ -10,6 +11,7 @@ from leeward.adapters.aws.event_bus import EventBridgeBus
 from leeward.adapters.aws.pauses import pause_item
 from leeward.adapters.aws.record_items import new_record
 from leeward.adapters.aws.table import to_wire
+from leeward.adapters.aws.workflow_records import plain, upgrade_item
 from leeward.errors import AccessDeniedError, AwsUnavailableError
 from leeward.model.pause import PauseRecord
 from leeward.notifications import handler
@@ -17,6 +19,7 @@ from leeward.policy.document import WebhookFormat
 from tests.emitted import series_of
 from tests.fakes.builders import CLUSTER, GROUP, a_pause, a_subject
 from tests.unit.notifications.test_events import HOOK, NOW, SPOT
+from tests.unit.notifications.workflows import a_run, an_upgrade
 
 
 class OneClient:
@@ -212,3 +215,23 @@ def test_a_termination_that_the_group_begins_is_no_interruption(bus, capsys):
         out, "TerminationsRequested"
     )
     assert series_of(out, "NodesInterrupted") == []
+
+
+def test_upgrades_and_runs_are_events_of_ours_too(bus):
+    upgrade, run = an_upgrade(), a_run()
+    made = [{**entry("Upgrade Started"), "Resources": ["web"]}]
+    made.append({**entry("Disruption Run Started"), "Resources": ["blue", "web"]})
+    bus.add_response("put_events", {"FailedEntryCount": 0, "Entries": [{"EventId": "1"}] * 2}, {"Entries": made})
+    changes = [
+        written(upgrade_item(upgrade), key="upgrade#web"),
+        written(plain(run), key="disruption#blue"),
+        written(upgrade_item(replace(upgrade, finished=1)), before=upgrade_item(upgrade), key="upgrade#web"),
+    ]
+    assert handler.handle({"Records": changes}, None) == {"events": 2}
+
+
+def test_a_group_elsewhere_is_named_as_it_is_and_a_record_of_another_version_holds_up_no_other(bus):
+    bus.add_response("put_events", TAKEN, {"Entries": [{**entry("Upgrade Started"), "Resources": ["web"]}]})
+    newer = written({**upgrade_item(an_upgrade()), "strategy": "NEWER"}, key="upgrade#web")
+    there = written(upgrade_item(an_upgrade()), key="upgrade#111122223333/eu-west-1/web")
+    assert handler.handle({"Records": [newer, there]}, None) == {"events": 1}

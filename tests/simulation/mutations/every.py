@@ -12,6 +12,7 @@ from tests.simulation.mutations.draining import OF_DRAINS
 from tests.simulation.mutations.ending import OF_ENDS
 from tests.simulation.mutations.imaging import OF_ALIASES
 from tests.simulation.mutations.managing import OF_MANAGED_GROUPS
+from tests.simulation.mutations.notifying import OF_NOTIFICATIONS
 from tests.simulation.mutations.plant import Planted
 from tests.simulation.mutations.planted import PLANTED
 from tests.simulation.mutations.reconciling import OF_RECONCILER
@@ -30,6 +31,7 @@ EVERY: tuple[Mutation, ...] = (
     *OF_CLUSTERS,
     *OF_ACCOUNTS,
     *OF_SHIFTS,
+    *OF_NOTIFICATIONS,
 )
 VERSION = __version__
 

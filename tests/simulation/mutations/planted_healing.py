@@ -7,6 +7,30 @@ RECONCILE = "leeward.reconcile"
 
 OF_REPAIR = (
     Planted(
+        name="an upgrade whose execution was stopped ends in silence",
+        story="announces ends that a step has recorded",
+        edits=(
+            edit(
+                "leeward.upgrade.reconciler.handle_failed_execution",
+                "stopped=ports.clock.now(), hold=None",
+                "hold=None",
+            ),
+        ),
+        tests=("tests/unit/upgrade/test_reconciler.py",),
+    ),
+    Planted(
+        name="a canary that is watched is not announced",
+        story="takes every hold with a canary for progress",
+        edits=(
+            edit(
+                "leeward.upgrade.waits.hold_of",
+                "permission.hold is Hold.CANARY and permission.until is None",
+                "permission.hold is Hold.CANARY",
+            ),
+        ),
+        tests=("tests/simulation/test_workflow_notifications.py",),
+    ),
+    Planted(
         name="repair ignores storms",
         story="replaces every node that is not Ready, also when all are",
         edits=(

@@ -14,9 +14,12 @@ from leeward.model.termination import Outcome, Status
 from leeward.notifications.events import EventType, events_of_change
 from leeward.notifications.messages import FormattedEvent, for_webhook, message_of
 from leeward.notifications.pause_events import PauseEvent, PauseEventType
+from leeward.notifications.run_events import RunEventType
+from leeward.notifications.upgrade_events import UpgradeEventType
 from leeward.policy.document import WebhookFormat
 from tests.fakes.builders import CLUSTER, a_pause, a_subject
 from tests.unit.notifications.test_events import NOW, a_record
+from tests.unit.notifications.workflows import PERSON, run_events, upgrade_events
 
 
 def plain(most):
@@ -181,9 +184,18 @@ def a_pause_event(why="release"):
     )
 
 
+def every(text="the budget is 0", name=None):
+    """One event of each type there is."""
+    names = {} if name is None else {"group": name, "cluster": name}
+    run_names = {} if name is None else {"groups": (name,), "cluster": name}
+    workflows = (*upgrade_events(text, **names).values(), *run_events(text, **run_names).values())
+    subject = {} if name is None else {"node": name, "group": name, "cluster": name, "zone": name}
+    return (*events(text, **subject).values(), a_pause_event(text), *workflows)
+
+
 @pytest.mark.parametrize("wanted", list(SHAPES))
 def test_every_event_has_the_receivers_shape_or_none(wanted):
-    sent = [message_of(event, wanted) for event in (*events().values(), a_pause_event())]
+    sent = [message_of(event, wanted) for event in every()]
     for message in filter(None, sent):
         jsonschema.validate(as_sent(message, wanted), SHAPES[wanted])
     assert all(sent) is (wanted is not WebhookFormat.PAGERDUTY)
@@ -211,6 +223,36 @@ def test_an_incident_of_an_instance_opens_when_its_drain_is_blocked_and_is_resol
     assert message_of(a_pause_event(), WebhookFormat.PAGERDUTY) is None
 
 
+def test_an_incident_of_a_group_opens_when_its_upgrade_fails_or_an_alarm_holds_it_and_for_no_other_hold():
+    made = upgrade_events()
+    sent = {kind: message_of(event, WebhookFormat.PAGERDUTY) for kind, event in made.items()}
+    assert sent[UpgradeEventType.STARTED] is sent[UpgradeEventType.HELD] is sent[UpgradeEventType.ROLLING_BACK] is None
+    failed = sent[UpgradeEventType.FAILED]
+    assert (failed["event_action"], failed["payload"]["severity"]) == ("trigger", "error")
+    held = made[UpgradeEventType.HELD]
+    alarmed = replace(held, record=replace(held.record, hold=replace(held.record.hold, kind="alarm")))
+    alarm = message_of(alarmed, WebhookFormat.PAGERDUTY)
+    assert (alarm["event_action"], alarm["payload"]["severity"]) == ("trigger", "warning")
+    ends = [sent[kind] for kind in (UpgradeEventType.RESUMED, UpgradeEventType.FINISHED, UpgradeEventType.ROLLED_BACK)]
+    assert {end["event_action"] for end in ends} == {"resolve"}
+    assert len({one["dedup_key"] for one in (failed, alarm, *ends)}) == 1
+    assert [message_of(event, WebhookFormat.PAGERDUTY) for event in run_events().values()] == [None] * 3
+
+
+def test_a_message_about_an_upgrade_says_who_how_far_why_and_what_next():
+    held = upgrade_events()[UpgradeEventType.HELD]
+    for wanted in (WebhookFormat.SLACK, WebhookFormat.TEAMS):
+        said = json.dumps(message_of(held, wanted))
+        for word in ("group web", "blue", PERSON, "1 replaced", "pods did not leave", "leeward upgrade abort web"):
+            assert word in said, word
+
+
+def test_a_message_about_a_run_says_what_it_brought():
+    said = json.dumps(message_of(run_events()[RunEventType.FINISHED], WebhookFormat.SLACK))
+    for word in ("run 4 in blue", "consolidation", "2 planned, 2 gone, 1 launched", "$0.152 an hour", "its policy"):
+        assert word in said, word
+
+
 def texts(message):
     """All texts of a message, without keys."""
     if isinstance(message, dict):
@@ -221,7 +263,7 @@ def texts(message):
 
 
 def test_slack_gets_no_mention_no_link_and_no_formatting_from_a_cluster():
-    for event in (*events(HOSTILE, node=HOSTILE).values(), a_pause_event(HOSTILE)):
+    for event in every(HOSTILE, HOSTILE):
         message = message_of(event, WebhookFormat.SLACK)
         assert [text for text in texts(message) if "<" in text or ">" in text] == []
         assert [text for text in texts(message) if re.search(r"&(?!amp;|lt;|gt;)", text)] == []
@@ -232,14 +274,14 @@ def test_slack_gets_no_mention_no_link_and_no_formatting_from_a_cluster():
 
 
 def test_teams_renders_no_markdown_and_mentions_no_one():
-    for event in (*events(HOSTILE, node=HOSTILE).values(), a_pause_event(HOSTILE)):
+    for event in every(HOSTILE, HOSTILE):
         message = message_of(event, WebhookFormat.TEAMS)
         jsonschema.validate(message, TEAMS)  # TextRuns alone, and no `msteams.entities`, without which <at> is a text
 
 
 @pytest.mark.parametrize("wanted", list(SHAPES))
 def test_directions_of_text_and_line_breaks_do_not_get_through(wanted):
-    for event in (*events("a\u202eb\nc", node="n\u2028m").values(), a_pause_event("a\u202eb\nc")):
+    for event in every("a\u202eb\nc", "n\u2028m"):
         for text in texts(message_of(event, wanted)):
             assert not re.search("[\u202e\u2028\n]", text)
 
@@ -247,8 +289,7 @@ def test_directions_of_text_and_line_breaks_do_not_get_through(wanted):
 @pytest.mark.parametrize("wanted", list(SHAPES))
 @pytest.mark.parametrize("name", ["\t", "\n\r\x0c", "\u3000", "\u00ad", "\u200b\u2060", "\x1f\x1c"])
 def test_no_field_is_empty_whatever_a_cluster_calls_its_things(name, wanted):
-    subject = {"node": name, "group": name, "cluster": name, "instance_type": name, "zone": name}
-    for event in (*events(name, **subject).values(), a_pause_event(name)):
+    for event in (*every(name, name), *events(name, instance_type=name).values()):
         message = message_of(event, wanted)
         if message is not None:
             jsonschema.validate(as_sent(message, wanted), SHAPES[wanted])
@@ -256,13 +297,17 @@ def test_no_field_is_empty_whatever_a_cluster_calls_its_things(name, wanted):
             assert [text for text in shown if all(category(letter)[0] in "CZ" for letter in text)] == []
 
 
-@given(text=st.text(min_size=1, max_size=6000), name=st.text(max_size=300), wanted=st.sampled_from(sorted(SHAPES)))
-def test_no_text_of_a_cluster_breaks_a_shape_or_a_limit(text, name, wanted):
-    for event in (*events(text, node=name).values(), a_pause_event(text)):
-        message = message_of(event, wanted)
-        if message is not None:
-            jsonschema.validate(as_sent(message, wanted), SHAPES[wanted])
-            assert len(json.dumps(message).encode()) <= TEAMS_BYTES
+@given(
+    text=st.text(min_size=1, max_size=6000),
+    name=st.text(max_size=300),
+    wanted=st.sampled_from(sorted(SHAPES)),
+    kind=st.integers(0, len(every()) - 1),
+)
+def test_no_text_of_a_cluster_breaks_a_shape_or_a_limit(text, name, wanted, kind):
+    message = message_of(every(text, name)[kind], wanted)
+    if message is not None:
+        jsonschema.validate(as_sent(message, wanted), SHAPES[wanted])
+        assert len(json.dumps(message).encode()) <= TEAMS_BYTES
 
 
 def test_a_webhook_gets_the_detail_with_the_message_and_its_format():

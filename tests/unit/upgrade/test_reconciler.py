@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from leeward.notifications.upgrade_events import UpgradeEventType, events_of_upgrades
 from leeward.upgrade.reconciler import handle_failed_execution
 from tests.fakes.builders import GROUP, a_group, an_instance
 from tests.fakes.system import FakeSystem
@@ -38,6 +39,17 @@ def test_what_it_had_suspended_is_resumed_and_the_record_says_why(system):
     record = system.upgrades.records[GROUP]
     assert (suspended(system), record.suspended, record.resumable) == ((), False, True)
     assert record.why.startswith(f"execution {NAME} ended with TIMED_OUT")
+
+
+def test_an_upgrade_whose_execution_was_stopped_is_over_until_its_next_start(system):
+    before = system.upgrades.records[GROUP]
+    handled(system)
+    record = system.upgrades.records[GROUP]
+    assert (before.runs, record.runs, record.ended) == (True, False, None)
+    (event,) = events_of_upgrades(before, record, record.stopped)
+    assert (event.type, event.detail()["outcome"]) == (UpgradeEventType.FAILED, "stopped")
+    handled(system)
+    assert events_of_upgrades(record, system.upgrades.records[GROUP], record.stopped) == ()
 
 
 def test_an_execution_that_does_not_hold_the_group_has_left_nothing(system):

@@ -8,11 +8,11 @@ from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.errors import aws_call
 from leeward.adapters.telemetry import aws
 from leeward.errors import AccessDeniedError, AwsUnavailableError
-from leeward.notifications.events import SOURCE, NodeTerminationEvent
+from leeward.notifications.content import Announced
+from leeward.notifications.events import SOURCE
 from leeward.notifications.messages import FormattedEvent
-from leeward.notifications.pause_events import PauseEvent
 
-Event = NodeTerminationEvent | PauseEvent | FormattedEvent
+Event = Announced | FormattedEvent
 AT_ONCE = 10  # entries that PutEvents takes
 REFUSED_FOR_GOOD = frozenset({"NotAuthorizedForSourceException", "AccessDeniedException"})
 

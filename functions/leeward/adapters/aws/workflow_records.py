@@ -85,8 +85,7 @@ class DynamoDisruptions:
     def read(self, cluster: str) -> DisruptionRecord | None:
         """Read the record with one GetItem, strongly consistent."""
         item = self._table.get(_key(cluster))
-        found: DisruptionRecord | None = _record_of(DisruptionRecord, item) if item is not None else None
-        return found
+        return run_of(item) if item is not None else None
 
     def write(self, record: DisruptionRecord) -> DisruptionRecord | None:
         """Write the record with one conditional PutItem, at the version that was read of the same run."""
@@ -119,6 +118,12 @@ def upgrade_item(record: UpgradeRecord) -> Item:
 def upgrade_of(item: Mapping[str, Any]) -> UpgradeRecord:
     """Return the record that an item holds."""
     record: UpgradeRecord = _record_of(UpgradeRecord, item)
+    return record
+
+
+def run_of(item: Mapping[str, Any]) -> DisruptionRecord:
+    """Return the record of a disruption run that an item holds."""
+    record: DisruptionRecord = _record_of(DisruptionRecord, item)
     return record
 
 

@@ -42,7 +42,7 @@ def start(arguments: argparse.Namespace, context: ClusterContext) -> int:
             written(replace(record, then=follows), ports.upgrades)
         said = _print_result(arguments, record.execution, f"it runs already{then}")
         return follow(arguments.group, context) if arguments.watch else said
-    asked = _asked(arguments)
+    asked = _asked(arguments) | _by(ports.caller)
     plans = [] if _under_way(record) else [planned(arguments, context, group.name, record) for group in groups]
     blocked = [plan for plan in plans if blocking(plan.findings, frozenset(arguments.override))]
     if blocked:
@@ -73,13 +73,13 @@ def control(arguments: argparse.Namespace, context: ClusterContext) -> int:
     _check_request(arguments, ports.upgrades)
     if arguments.asks:
         confirm(arguments, [f"{group.name}: {EFFECTS[arguments.action]}"])
-    record = _requested(arguments.group, arguments.action, ports.upgrades)
+    record = _requested(arguments.group, arguments.action, ports.caller, ports.upgrades)
     if _runs(record, ports.upgrade_executions, ports.managed_upgrade_executions):
         later = f"; {limits(record)}" if limits(record) else ""
         return _print_result(arguments, record.execution, f"{arguments.action}: it is read within half a minute{later}")
     if arguments.action == "pause":
         return _print_result(arguments, "", "paused; nothing runs")
-    asked = {"cluster": arguments.cluster}  # another account may have a group of the same name
+    asked = {"cluster": arguments.cluster, **_by(ports.caller)}  # another account may have a group of the same name
     name = _begin(group, record, asked, ports.upgrade_executions, ports.managed_upgrade_executions)
     return _print_result(arguments, name, f"{arguments.action} begun")
 
@@ -104,7 +104,12 @@ def _no_upgrade(group: str, action: str) -> InvalidInputError:
     )
 
 
-def _requested(group: str, action: str, upgrades: Upgrades) -> UpgradeRecord:
+def _by(caller: str) -> dict[str, str]:
+    """Return the part of an execution's input that names the caller, for the notifications."""
+    return {"by": caller} if caller else {}
+
+
+def _requested(group: str, action: str, caller: str, upgrades: Upgrades) -> UpgradeRecord:
     """Write the control request. Raises InvalidInputError for one that makes no sense now, RecordChangedError when
     others keep writing.
     """
@@ -116,7 +121,7 @@ def _requested(group: str, action: str, upgrades: Upgrades) -> UpgradeRecord:
         if wanted == record:
             return record
         try:
-            return written(wanted, upgrades)
+            return written(replace(wanted, requested_by=caller or record.requested_by), upgrades)
         except RecordChangedError:
             continue
     raise RecordChangedError(f"upgrade of {group}: others wrote {RACES} times in between; repeat the request")

@@ -32,7 +32,7 @@ from leeward.upgrade.record import ControlRequest, UpgradeRecord, UpgradeRequest
 from leeward.upgrade.run import Next, Run
 from leeward.upgrade.start import take_lease
 from leeward.upgrade.status import blocking_drains
-from leeward.upgrade.waits import HELD, seconds_until, track_wait
+from leeward.upgrade.waits import HELD, hold_of, noted_hold, seconds_until, track_wait
 from leeward.workflow.lease import guarded
 from leeward.workflow.steps import Step
 
@@ -69,7 +69,8 @@ def start(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
         record = written(replace(record, checked=True), ports.upgrades)
     if hold is not None and hold.hold is not None:
         pause = max(seconds_until(hold.until, ports.clock.now()), 1)
-        return replace(run, next=HELD[hold.hold], pause=pause, pauses=run.pauses + 1, why=hold.why)
+        again = replace(run, next=HELD[hold.hold], pause=pause, pauses=run.pauses + 1, why=hold.why)
+        return noted_hold(replace(again, hold=hold_of(hold, ports.clock.now())), record, ports.upgrades)
     return _begin(run, record, ports)
 
 
@@ -155,7 +156,7 @@ def _begin(run: Run, record: UpgradeRecord, ports: Ports) -> Run:
         if record.rolling_back and target.release is not None:
             why += f": {_OTHER_GROUP.format(*target.release)}"
         return replace(run, next=Next.UPDATE_FAILURE, why=why)
-    written(replace(record, update=update), ports.upgrades)
+    written(replace(record, update=update, hold=None), ports.upgrades)
     return replace(run, next=Next.WAIT, why=f"EKS update {update} of {name}{' by force' if request.force else ''}")
 
 
@@ -272,4 +273,5 @@ def _rollback_record(record: UpgradeRecord) -> UpgradeRecord:
         request=UpgradeRequest(template_version=version, force=record.request.force),
         checked=True,
         prepared=False,
+        hold=None,
     )
