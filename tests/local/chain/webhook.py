@@ -24,7 +24,11 @@ class Webhook:
 
     def about(self, instance: str) -> list[dict[str, Any]]:
         """What was reported of one instance."""
-        return [body for body in self.received if body["instance"] == instance]
+        return [body for body in self.received if body.get("instance") == instance]
+
+    def types_in(self, group: str) -> list[str]:
+        """Types of what was reported of upgrades and runs in a group, in the order of their arrival."""
+        return [body["event"] for body in self.received if body.get("group") == group and "instance" not in body]
 
     def take(self, headers: dict[str, str], body: dict[str, Any]) -> int:
         """One delivery; answers its HTTP status."""

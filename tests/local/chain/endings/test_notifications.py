@@ -1,11 +1,17 @@
 """Events of our own: on the bus for every rule, and at the webhook that the cluster's settings name."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
+from leeward.adapters.aws.table import to_wire
+from leeward.adapters.aws.workflow_records import plain, upgrade_item
+from leeward.notifications.run_events import RunEventType
+from leeward.notifications.upgrade_events import UpgradeEventType
 from local import fleet
 from local.demo import scenario
+from tests.unit.notifications.workflows import run_events, upgrade_events
 
 pytestmark = pytest.mark.local
 
@@ -64,13 +70,64 @@ def test_a_termination_is_reported_from_its_warning_to_its_end(stack, crew, webh
     heard = []
 
     def all_heard():
-        heard.extend(event for event in bus() if event["detail"]["instance"] == victim)
+        heard.extend(event for event in bus() if event["detail"].get("instance") == victim)
         return {event["detail"]["id"] for event in heard} >= {event["id"] for event in webhook.about(victim)}
 
     team.until(all_heard, "the same on the bus")
     assert {event["detail"]["id"] for event in heard} == {event["id"] for event in webhook.about(victim)}
     assert {event["source"] for event in heard} == {"leeward"}
     assert all(event["detail-type"] == event["detail"]["event"] for event in heard)
+
+
+def test_each_type_of_upgrades_and_runs_reaches_the_webhook_and_the_bus_once(stack, crew, webhook, bus):
+    """Records are written as the steps write them, under keys that no function reads."""
+    group = "notified"
+    names = {"group": group, "cluster": stack.cluster}
+    upgrade = upgrade_events(**names)
+    run = run_events(groups=(group,), cluster=stack.cluster)
+    table = stack.client("dynamodb")
+
+    def write(key, item):
+        wire = {name: to_wire(value) for name, value in {"pk": key, **item}.items()}
+        table.put_item(TableName="leeward", Item=wire)
+
+    keys = []
+    try:
+        for number, record in enumerate(of_upgrades(upgrade)):
+            keys.append(f"upgrade#nowhere/{group}")
+            write(keys[-1], {**upgrade_item(record), "version": number})
+        for kind in (RunEventType.FINISHED, RunEventType.DROPPED):
+            keys.append(f"disruption#nowhere-{kind.name.lower()}")
+            started = replace(run[RunEventType.STARTED].record, number=len(keys))
+            write(keys[-1], plain(started))
+            write(keys[-1], plain(replace(run[kind].record, number=len(keys))))
+        wanted = {kind.value for kinds in (UpgradeEventType, RunEventType) for kind in kinds}
+        crew(0).until(lambda: wanted <= set(webhook.types_in(group)), "every type at the webhook")
+    finally:
+        for key in set(keys):
+            table.delete_item(TableName="leeward", Key={"pk": {"S": key}})
+    mine = [body for body in webhook.received if body.get("group") == group]
+    assert {body["cluster"] for body in mine} == {stack.cluster}
+    assert all("leeward " in body["next"] for body in mine)
+    heard = []
+
+    def all_heard():
+        heard.extend(event for event in bus() if event["detail"].get("group") == group)
+        return {event["detail"]["id"] for event in heard} >= {body["id"] for body in mine}
+
+    crew(0).until(all_heard, "the same on the bus")
+    assert {event["detail-type"] for event in heard} == wanted
+
+
+def of_upgrades(made):
+    """Records of one upgrade in the order of its writes, whose changes are one event of each type at least."""
+    runs = made[UpgradeEventType.STARTED].record
+    held, rolling = made[UpgradeEventType.HELD].record, made[UpgradeEventType.ROLLING_BACK].record
+    back = replace(runs, rolling_back=True)
+    again, last = replace(runs, attempt=2, execution="web-2"), replace(runs, attempt=3, execution="web-3")
+    failed = replace(made[UpgradeEventType.FAILED].record, attempt=2, execution="web-2")
+    done = replace(made[UpgradeEventType.FINISHED].record, attempt=3, execution="web-3")
+    return [runs, held, runs, rolling, back, made[UpgradeEventType.ROLLED_BACK].record, again, failed, last, done]
 
 
 def test_an_event_that_another_principal_puts_on_the_default_bus_is_not_posted(stack, crew, webhook):
