@@ -4,6 +4,7 @@ Kubernetes and the deployment, and returns the arguments. With those of `test_go
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from types import SimpleNamespace
 
 from leeward.adapters import wiring
 from leeward.doctor import expected
@@ -174,6 +175,14 @@ def report(monkeypatch, folder):
     return ("report", folder / "record.json", "--to", folder / "report.html")
 
 
+def metrics(monkeypatch, folder):
+    """An upgrade alone."""
+    system = upgradable(monkeypatch, recorded=True)
+    past = SimpleNamespace(of_cluster=lambda _: ())
+    monkeypatch.setattr(wiring, "command_line_history", lambda *_, **__: (system.ports, None, past))
+    return ("metrics", *LIVE)
+
+
 def init(monkeypatch, folder):
     return ("init", "--snapshot", SMALL, "--to", folder / "first.yaml", "--now", NOON)
 
@@ -213,6 +222,7 @@ ANSWERS: Mapping[str, Callable] = {
     "zone-return": zone("return", "us-east-1a"),
     "zone-status-evacuated": zone("status"),
     "report": report,
+    "metrics": metrics,
     "init": init,
     "version": lambda *_: ("version",),
 }

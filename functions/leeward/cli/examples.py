@@ -22,6 +22,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "help": ("help drain", "help upgrade start"),
     "init": ("init --cluster prod", "init --snapshot prod-state --to first.yaml"),
     "ips": ("ips --instance-type m5.large --pods 20", "ips --instance-type m5.large --pods 20 --warm-ip-target 5"),
+    "metrics": (
+        "metrics --cluster prod",
+        "metrics --cluster prod --to /var/lib/node_exporter/textfile_collector/leeward.prom",
+    ),
     "pause": (
         'pause --cluster prod --for 2h --why "release of the shop"',
         'pause --cluster prod --group web --why "node image under test"',

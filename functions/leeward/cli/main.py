@@ -32,6 +32,7 @@ COMMANDS: Mapping[str, tuple[str, str]] = {
     "help": ("help", "show the help of a command"),
     "init": ("init", "write a first policy from what a cluster has"),
     "ips": ("ips", "count the addresses that a node takes from its subnet"),
+    "metrics": ("metrics", "print the state of a cluster in Prometheus' text format"),
     "pause": ("pause.pause", "stop disruption, repair and upgrades of a cluster or a group"),
     "place": ("place", "choose subnets for new nodes of a group"),
     "plan": ("plan", "show what would be consolidated, replaced or removed, and why"),
