@@ -58,8 +58,8 @@ def test_json_and_yaml_say_the_same(leeward):
         (
             ["flood"],
             "argument COMMAND: found 'flood', expected one of "
-            "blockers, budget, completion, doctor, drain, drift, explain-event, help, init, ips, metrics, pause, place, "
-            "plan, policy, report, resume, snapshot, template, top, uninstall, upgrade, version, zone, zones",
+            "blockers, budget, completion, doctor, drain, drift, explain-event, help, init, ips, metrics, pause, "
+            "place, plan, policy, report, resume, snapshot, template, top, uninstall, upgrade, version, zone, zones",
         ),
         (["drain", "n", "--bogus"], "drain: found unknown arguments: --bogus, expected none"),
         (["drain", "n", "m"], "drain: found unknown arguments: m, expected none"),

@@ -61,6 +61,18 @@ def test_a_start_begins_an_execution_with_what_was_asked(say, system):
     assert document == {"group": GROUP, "cluster": CLUSTER, "ami": "ami-0123456789abcdef0", "force": True}
 
 
+def test_a_start_and_a_request_name_the_caller_for_the_notifications(say, system, monkeypatch):
+    ana = replace(system.ports, caller="arn:aws:iam::111122223333:user/ana")
+    monkeypatch.setattr(wiring, "command_line_ports", lambda cluster, region=None, account=None: ana)
+    say("start", GROUP)
+    ((_, document),) = system.upgrade_executions.started
+    assert document["by"] == ana.caller
+    a_record(system, requested_by="arn:aws:iam::111122223333:user/bob")
+    system.upgrade_executions.open.add(f"{GROUP}-1")
+    say("pause", GROUP)
+    assert system.upgrades.read(GROUP).requested_by == ana.caller
+
+
 def test_a_start_of_several_groups_names_those_that_follow(say, leeward, system):
     system.groups.by_name["batch"] = replace(system.groups.by_name[GROUP], name="batch")
     assert say("start", GROUP, "batch", "--override", "NotSelected")["said"] == "started, then batch"

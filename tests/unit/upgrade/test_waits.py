@@ -12,9 +12,10 @@ from leeward.model.pod import Owner, Pod, PodDisruptionBudget
 from leeward.model.termination import Cause, CauseKind
 from leeward.policy.document import Budget, Canary, DisruptionPolicy, DrainPolicy, Reason, Selector, UpdatePolicy
 from leeward.upgrade.members import Target
-from leeward.upgrade.record import ControlRequest, SurgeNode
+from leeward.upgrade.record import ControlRequest, NotedHold, SurgeNode
 from leeward.upgrade.run import Next, Run
 from leeward.upgrade.steps import STEPS
+from leeward.upgrade.waits import noted_hold
 from tests.fakes.builders import GROUP, ZONE, a_group, a_node, a_policy, a_subject, an_instance, policies
 from tests.fakes.system import FakeSystem
 from tests.unit.upgrade.builders import begun
@@ -277,3 +278,16 @@ def test_the_gate_looks_more_often_once_a_new_node_has_joined(joined, pause):
         system.kubernetes.put_node(replace(node, ready=False))
     run = STEPS["gate"](RUN, {"step": "gate"}, system.ports)
     assert (run.next, run.pause) == (Next.WAIT, pause)
+
+
+def test_a_hold_is_written_once_when_it_begins_and_once_when_it_is_over():
+    system = a_rolling_group()
+    begun(system, execution=NAME, attempt=1, target=Target(template=V2), prepared=True, checked=True)
+    written = []
+    hold = NotedHold(kind="canary", since=system.clock.now(), why="the canary is watched")
+    held = replace(RUN, next=Next.BAKE, hold=hold)
+    for run in (held, replace(held, hold=replace(hold, why="later words")), RUN, RUN):
+        before = system.upgrades.read(GROUP)
+        noted_hold(run, before, system.upgrades)
+        written.append(system.upgrades.read(GROUP).version - before.version)
+    assert (written, system.upgrades.read(GROUP).hold) == ([1, 0, 1, 0], None)
