@@ -13,7 +13,7 @@ from leeward.cli.report.texts import safe
 from leeward.cli.tables import Table, one_line
 from leeward.model.node import Node
 from leeward.model.visible import quoted, visible
-from leeward.notifications.messages import _line
+from leeward.notifications.content import _line
 from leeward.policy.fields import legible, shown
 from tests.adapters.kubernetes_objects import raw_node
 from tests.cli.command import SMALL, a_snapshot

@@ -65,7 +65,8 @@ def test_record_and_input_are_those_that_the_planner_writes(leeward, system):
     mine, started = system.disruptions.records.pop("blue"), list(system.disruption_executions.started)
     system.disruption_executions.started.clear()
     assert decide_once(system.ports).disruptions == ["blue-1-1"]
-    assert system.disruptions.records["blue"] == mine
+    assert mine.requested_by == "leeward plan --apply"  # where the caller is not known
+    assert system.disruptions.records["blue"] == replace(mine, requested_by="")
     assert system.disruption_executions.started == started
 
 
