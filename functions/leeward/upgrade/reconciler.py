@@ -7,11 +7,12 @@ who stopped it had a reason."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from leeward.errors import LeewardError
+from leeward.errors import LeewardError, ObjectGoneError
 from leeward.isolation import attempt, isolate_errors, reraise
 from leeward.model import well_known
 from leeward.model.group import Group
@@ -69,7 +70,9 @@ def handle_failed_execution(detail: Mapping[str, Any], ports: Ports) -> str:
     ):
         return f"execution {name} ended with {status} and left nothing"
     why = f"execution {name} ended with {status}: start the upgrade of {record.group} again, and it continues"
-    stopped = replace(restore_group(record, ports), why=why, stopped=ports.clock.now(), hold=None)
+    stopped = replace(record, why=why, stopped=ports.clock.now(), hold=None)
+    with suppress(ObjectGoneError):  # its owner has deleted the group: the upgrade is over all the same
+        stopped = restore_group(stopped, ports)
     written(stopped, ports.upgrades)
     return why
 

@@ -19,6 +19,12 @@ OF_REPAIR = (
         tests=("tests/unit/upgrade/test_reconciler.py",),
     ),
     Planted(
+        name="an upgrade of a deleted group never ends",
+        story="restores the group before it writes that the execution is over",
+        edits=(edit("leeward.upgrade.reconciler.handle_failed_execution", "suppress(ObjectGoneError)", "suppress()"),),
+        tests=("tests/unit/upgrade/test_reconciler.py",),
+    ),
+    Planted(
         name="a canary that is watched is not announced",
         story="takes every hold with a canary for progress",
         edits=(

@@ -124,8 +124,8 @@ OF_UPGRADES = (
             edit(f"{UPGRADE}.reconciler._needs_restore", "return ", "return False and "),
             edit(
                 f"{UPGRADE}.reconciler.handle_failed_execution",
-                "replace(restore_group(record, ports), why=why,",
-                "replace(record, why=why,",
+                "restore_group(stopped, ports)",
+                "stopped",
             ),
         ),
         rules=frozenset({Rule.RESTORED}),

@@ -52,6 +52,12 @@ def test_an_upgrade_whose_execution_was_stopped_is_over_until_its_next_start(sys
     assert events_of_upgrades(record, system.upgrades.records[GROUP], record.stopped) == ()
 
 
+def test_an_upgrade_of_a_group_that_was_deleted_is_over_too(system):
+    del system.groups.by_name[GROUP]
+    handled(system)
+    assert not system.upgrades.records[GROUP].runs
+
+
 def test_an_execution_that_does_not_hold_the_group_has_left_nothing(system):
     assert handled(system, name=f"{GROUP}-2").endswith("and left nothing")
     assert suspended(system) == ("AZRebalance",)
