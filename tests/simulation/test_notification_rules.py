@@ -1,0 +1,65 @@
+"""The rule about notifications finds a start or an end that is missing, repeated or out of order."""
+
+from dataclasses import replace
+
+import pytest
+
+from leeward.notifications.run_events import RunEventType
+from leeward.notifications.upgrade_events import UpgradeEventType
+from simulation.endings import Ending
+from simulation.invariants import Checker, Rule
+from simulation.notification_rules import Notifications
+from tests.simulation.view_stand_in import World
+from tests.unit.notifications.workflows import run_events, upgrade_events
+
+UPGRADE, RUN = upgrade_events(), run_events()
+STARTED, HELD, FINISHED = (UPGRADE[getattr(UpgradeEventType, kind)] for kind in ("STARTED", "HELD", "FINISHED"))
+RUN_STARTED, DROPPED = RUN[RunEventType.STARTED], RUN[RunEventType.DROPPED]
+
+
+def judged(*events, endings=()):
+    world = World()
+    world.notified.extend(events)
+    world.endings.extend(endings)
+    return [violation.rule for violation in Checker().after_event(world) if violation.rule is Rule.NOTIFIED]
+
+
+def an_ending(state="Upgraded", machine="node-group-upgrade", name="web-1"):
+    given = {"status": "SUCCEEDED", "cause": "", "asked": {"group": "web"}}
+    return Ending(began=0.0, at=9.0, name=name, machine=machine, state=state, **given)
+
+
+def test_a_start_and_an_end_are_right():
+    assert judged(STARTED, HELD, FINISHED, RUN_STARTED, DROPPED, endings=[an_ending()]) == []
+    assert judged(STARTED, endings=[an_ending("Delegated")]) == []
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        (STARTED, STARTED),
+        (FINISHED,),
+        (HELD,),
+        (RUN_STARTED, DROPPED, DROPPED),
+        (STARTED, replace(STARTED, id="other")),
+    ],
+    ids=["the same twice", "an end without a start", "a hold without a start", "two ends", "two starts"],
+)
+def test_what_is_repeated_or_out_of_order_is_found(events):
+    assert set(judged(*events)) == {Rule.NOTIFIED}
+
+
+def test_an_end_that_is_not_notified_is_found():
+    assert judged(STARTED, endings=[an_ending()]) == [Rule.NOTIFIED]
+    run = an_ending("DisruptionGivenUp", "disruption", "blue-4-1")
+    assert judged(RUN_STARTED, endings=[run]) == [Rule.NOTIFIED]
+
+
+def test_an_upgrade_whose_execution_is_over_and_that_has_no_end_is_found_at_the_end():
+    world, rule = World(), Notifications()
+    world.notified.append(STARTED)
+    world.upgrades["web"] = STARTED.record
+    assert list(rule.check(world)) == []
+    assert [text for text in rule.at_the_end(world) if "web-1 is over" in text]
+    world.notified.append(FINISHED)
+    assert [*rule.check(world), *rule.at_the_end(world)] == []
