@@ -73,7 +73,7 @@ OF_DISRUPTION = (
         breaks=edited(
             edit(
                 f"{DISRUPTION}.completion.restore_groups",
-                "not ports.group_changes.put_back_maximum(name, maximum)",
+                "not ports.group_changes.put_back_maximum(name, maximum, partly=True)",
                 "False",
             )
         ),
