@@ -128,7 +128,6 @@ class Checker:
             (Rule.STARTED_AGAIN, self._liveness.at_the_end),
             (Rule.MOVES, self._moves.at_the_end),
             (Rule.ZONES_OPEN, zones_left),
-            (Rule.NOTIFIED, self._notified.at_the_end),
             (Rule.CLUSTER_GONE, self._deleted.at_the_end),
             *EVENTUAL,
         ):

@@ -8,7 +8,6 @@ from leeward.notifications.run_events import RunEventType
 from leeward.notifications.upgrade_events import UpgradeEventType
 from simulation.endings import Ending
 from simulation.invariants import Checker, Rule
-from simulation.notification_rules import Notifications
 from tests.simulation.view_stand_in import World
 from tests.unit.notifications.workflows import run_events, upgrade_events
 
@@ -53,13 +52,3 @@ def test_an_end_that_is_not_notified_is_found():
     assert judged(STARTED, endings=[an_ending()]) == [Rule.NOTIFIED]
     run = an_ending("DisruptionGivenUp", "disruption", "blue-4-1")
     assert judged(RUN_STARTED, endings=[run]) == [Rule.NOTIFIED]
-
-
-def test_an_upgrade_whose_execution_is_over_and_that_has_no_end_is_found_at_the_end():
-    world, rule = World(), Notifications()
-    world.notified.append(STARTED)
-    world.upgrades["web"] = STARTED.record
-    assert list(rule.check(world)) == []
-    assert [text for text in rule.at_the_end(world) if "web-1 is over" in text]
-    world.notified.append(FINISHED)
-    assert [*rule.check(world), *rule.at_the_end(world)] == []
