@@ -90,7 +90,7 @@ class Status:
 
     @property
     def step(self) -> str:
-        """What the upgrade does now, in a sentence with names of nodes; empty where it does nothing."""
+        """Work of the upgrade now, in a sentence with names of nodes; empty where it does nothing."""
         match self.phase:
             case Phase.SCALING_UP if self.gate.missing:
                 return f"new nodes start: {self.gate.missing[0].message}"
@@ -108,7 +108,7 @@ class Status:
 
     @property
     def blocked(self) -> str:
-        """Which nodes wait for what, in a sentence; empty where none does."""
+        """Nodes that wait, each with its blockers, in a sentence; empty where none waits."""
         nodes: dict[str, list[str]] = {}
         for one in self.blockers:
             nodes.setdefault(one.node, []).append(one.object)
