@@ -10,7 +10,9 @@ import sys
 import termios
 import time
 
+from leeward.cli.top.keys import Keys
 from leeward.cli.top.screen import LEAVE
+from leeward.cli.top.view import QUIT
 from tests.cli.test_terminals import DOMAIN
 
 PATIENCE = 60.0  # seconds: only how long a view that does not answer takes
@@ -102,3 +104,13 @@ def test_keys_sort_the_nodes_open_one_and_end_the_view():
         watched.process.wait()
         os.close(watched.theirs)
         os.close(watched.terminal)
+
+
+def test_a_terminal_that_is_gone_ends_the_view(monkeypatch):
+    """It is always ready to be read: a view that waits for a key would never rest."""
+    ours, theirs = pty.openpty()
+    with os.fdopen(ours) as lost:
+        monkeypatch.setattr(sys, "stdin", lost)
+        keys = Keys()
+        os.close(theirs)
+        assert keys.read(1.0) == QUIT

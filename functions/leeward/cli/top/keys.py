@@ -11,6 +11,7 @@ from typing import Any, Self
 UP, DOWN, ENTER, ESCAPE = "up", "down", "enter", "escape"
 _NAMES = {b"\r": ENTER, b"\n": ENTER, b"\x1b": ESCAPE, b"\x7f": ESCAPE, b"k": UP, b"j": DOWN}
 _ARROWS = {b"A": UP, b"B": DOWN}  # last byte of \x1b[A and of \x1bOA, which some terminals send
+GONE = b"q"  # of a terminal that is gone, such as a lost connection: it is ready for ever, and the view ends
 REST = 0.05  # seconds in which the bytes of one key arrive, over a slow line too
 
 
@@ -55,4 +56,7 @@ class Keys:
             ahead, self._ahead = self._ahead, b""
             return ahead
         ready, _, _ = select.select([self._file], [], [], max(seconds, 0.0))
-        return os.read(self._file, 1) if ready else b""
+        try:
+            return (os.read(self._file, 1) or GONE) if ready else b""
+        except OSError:  # the terminal is gone
+            return GONE
