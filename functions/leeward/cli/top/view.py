@@ -70,8 +70,8 @@ class TopView:
         chosen = next((one for one in self.nodes if one.node.name == self.chosen), None)
         if self.opened and chosen is not None:
             return [BACK, *_opened(chosen, self.facts, now)]
-        first = self.nodes[0] if self.nodes else None
-        name = (chosen or first).node.name.partition(".")[0] if chosen or first else "a node"
+        first = chosen or next(iter(self.nodes), None)
+        name = first.node.name.partition(".")[0] if first is not None else "a node"
         shown = self._seen(max(rows, FEWEST))
         left = Counter(one.state for one in self.nodes if one not in shown)
         more = ", ".join(f"{left[state]} {state.value}" for state in NodeState if left[state])
