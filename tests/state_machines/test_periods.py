@@ -6,7 +6,7 @@ from datetime import timedelta
 from leeward.model.drain_options import DrainOptions
 from leeward.model.pod import Owner
 from leeward.model.termination import Cause, CauseKind, Outcome, Status
-from leeward.policy.document import DrainPolicy
+from leeward.policy.document import SETTLES, DrainPolicy
 from leeward.termination import deadlines
 from leeward.termination.replacing import ask_for_replacement
 from leeward.termination.run import Next, Run
@@ -117,7 +117,7 @@ def test_maintenance_that_has_passed_hurries_no_drain_of_its_own_period_either()
     later = START + timedelta(minutes=11)
     assert deadlines.node_deadline(record, DrainPolicy(), START, START, ours_hold=False) is not None
     assert deadlines.node_deadline(record, DrainPolicy(), later, later, ours_hold=False) is None
-    assert deadlines.settle_seconds(record, DrainPolicy(), later) == 60
+    assert deadlines.settle_seconds(record, SETTLES, later) == 60
 
 
 def test_maintenance_that_moves_to_a_later_date_is_not_forgotten_after_the_first():

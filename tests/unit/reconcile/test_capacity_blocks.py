@@ -198,4 +198,4 @@ def test_the_empty_node_stays_until_ec2_takes_it():
     system, record = a_block_record()
     drain = a_policy().drain
     left = (ENDS - 30 * MINUTE - deadlines.DEADLINE_MARGIN - system.clock.now()).total_seconds()
-    assert deadlines.settle_seconds(record, drain, system.clock.now()) == left
+    assert deadlines.settle_seconds(record, drain.longest_settle, system.clock.now()) == left
