@@ -8,12 +8,12 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+from leeward.errors import ObjectGoneError
 from leeward.model.counts import count_of
 from leeward.model.group import AZ_REBALANCE
 from leeward.model.termination import Status
 from leeward.policy.durations import format_duration
 from leeward.ports import Ports
-from leeward.ports.autoscaling import Groups
 from leeward.ports.records import Claims, Upgrades
 from leeward.termination import capacity_ledger
 from leeward.termination.readable_records import read_apart
@@ -240,30 +240,41 @@ def restore_group(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
     resumes = record.suspended and not ports.catalog.zonal_shifts(record.cluster).shifts
     if resumes:
         ports.group_changes.resume(record.group, AZ_REBALANCE)
-    back = record.raised_maximum and (
-        _others_chose(record, _maximum_of(record, ports.groups))
-        or ports.group_changes.put_back_maximum(record.group, record.maximum, partly=True)
-    )
-    raised = record.raised_maximum and not back
-    raised_to = (_maximum_of(record, ports.groups) or record.raised_to) if raised else 0
-    if not resumes and (record.raised_maximum, record.raised_to) == (raised, raised_to):
+    record, raised_to = _lowered(record, ports) if record.raised_maximum else (record, 0)
+    raised = raised_to > 0
+    if not resumes and (record.raised_maximum, record.raised_to, record.lowers_to) == (raised, raised_to, 0):
         return record
     suspended = record.suspended and not resumes
-    return replace(record, suspended=suspended, raised_maximum=raised, raised_to=raised_to)
+    return replace(record, suspended=suspended, raised_maximum=raised, raised_to=raised_to, lowers_to=0)
 
 
-def _maximum_of(record: UpgradeRecord, groups: Groups) -> int | None:
-    group = groups.describe([record.group]).get(record.group)
-    return group.maximum if group is not None else None
-
-
-def _others_chose(record: UpgradeRecord, maximum: int | None) -> bool:
-    """Return whether another writer has set the maximum size, which then stays: one above the size that Leeward had
-    raised it to, and after the end of the upgrade any other than the one that Leeward has left, which is recorded.
+def _lowered(record: UpgradeRecord, ports: Ports) -> tuple[UpgradeRecord, int]:
+    """Lower the maximum size as far as the desired size allows. Return the record and the size that is left above the
+    owner's, 0 for none. After the end a size between is written before the call, with the present one: where
+    the caller dies around the call, either is known as Leeward's. Raises ObjectGoneError.
     """
-    if maximum is None or not record.raised_to:
+    group = ports.groups.describe([record.group]).get(record.group)
+    if group is None:
+        raise ObjectGoneError(f"no Auto Scaling group {record.group}")
+    if _others_chose(record, group.maximum):
+        return record, 0
+    lowest = max(record.maximum, group.desired)
+    if record.ended is not None and record.maximum < lowest < group.maximum:
+        record = written(replace(record, raised_to=group.maximum, lowers_to=lowest), ports.upgrades)
+    lowered = ports.group_changes.put_back_maximum(record.group, lowest)
+    if lowered and lowest == record.maximum:
+        return record, 0
+    return record, min(lowest, group.maximum) if lowered else group.maximum
+
+
+def _others_chose(record: UpgradeRecord, maximum: int) -> bool:
+    """Return whether another writer has set the maximum size, which then stays: one above the size that Leeward had
+    raised it to, and after the end of the upgrade any other than those that Leeward has left or was about to set.
+    """
+    if not record.raised_to:
         return False
-    return maximum > record.raised_to or (record.ended is not None and maximum != record.raised_to)
+    ours = {record.raised_to, record.lowers_to}
+    return maximum > record.raised_to or (record.ended is not None and maximum not in ours)
 
 
 STEPS: Mapping[str, Step[Run]] = {

@@ -94,7 +94,7 @@ def _needs_restore(record: UpgradeRecord, group: Group) -> bool:
     and than the group, or that another writer has set since.
     """
     fits, larger = group.desired <= record.maximum, group.maximum > max(record.maximum, group.desired)
-    others = record.ended is not None and record.raised_to not in {0, group.maximum}
+    others = record.ended is not None and (record.raised_to not in {0, group.maximum} or record.lowers_to > 0)
     return record.suspended or (record.raised_maximum and (fits or larger or others))
 
 

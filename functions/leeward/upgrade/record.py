@@ -98,7 +98,8 @@ class UpgradeRecord:
 
     `surge`: the most new nodes that are not offset; `zones`: members in each zone at the start. `execution` holds the
     lease, the `attempt`th of this upgrade. `suspended`: Leeward has suspended AZRebalance; `raised_maximum`: it has
-    raised MaxSize, to `raised_to` at the most. `checked`: pre-flight has been passed.
+    raised MaxSize, to `raised_to` at the most, and after the end lowers it to `lowers_to`, unless that is 0. `checked`:
+    pre-flight has been passed.
 
     The ledger: `ordered` calls have asked for launches; `orders` are those whose answer is not recorded yet (number ->
     order). `ahead`: new instances that are not offset yet; those that are offset or written off are removed.
@@ -161,6 +162,7 @@ class UpgradeRecord:
     suspended: bool = False
     raised_maximum: bool = False
     raised_to: int = 0
+    lowers_to: int = 0
     ordered: int = 0
     orders: Mapping[str, Order] = field(default_factory=dict)
     ahead: Mapping[str, SurgeNode] = field(default_factory=dict)

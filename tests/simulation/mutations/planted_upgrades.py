@@ -70,9 +70,15 @@ OF_UPGRADE_EDGES = (
         tests=("tests/simulation/test_upgrade_surplus.py",),
     ),
     Planted(
+        name="a value of MaxSize that Leeward set is taken for its owner's",
+        story="writes nothing before MaxSize is lowered, dies after the call and leaves it at that value for good",
+        edits=(edit(f"{UPGRADE}.completion._lowered", "record.ended is not None and ", "False and "),),
+        tests=("tests/unit/upgrade/test_maximum.py",),
+    ),
+    Planted(
         name="MaxSize stays raised where others have used it",
         story="puts it back once the desired size fits and never thinks of it while it does not",
-        edits=(edit(f"{UPGRADE}.completion.restore_group", ", partly=True", ""),),
+        edits=(edit(f"{UPGRADE}.completion._lowered", "max(record.maximum, group.desired)", "record.maximum"),),
         tests=("tests/unit/upgrade/test_maximum.py",),
     ),
     Planted(

@@ -66,6 +66,33 @@ def test_weeks_after_an_upgrade_each_scale_in_lowers_maxsize_until_it_is_the_own
     assert resize(system, desired=2) == 3
 
 
+@pytest.mark.parametrize("later", [5, 4, 2])
+@pytest.mark.parametrize("call", ["before", "after", "record"])
+def test_a_pass_that_dies_while_it_lowers_maxsize_does_not_take_its_own_value_for_the_owner_s(monkeypatch, call, later):
+    """It dies before MaxSize is set, after that, or as the result is to be written; others scale in meanwhile."""
+    system = scaled_during_an_upgrade()
+    put_back, write = system.group_changes.put_back_maximum, system.upgrades.write
+
+    def dies(*given, **more):
+        if call == "after":
+            put_back(*given, **more)
+        raise KeyboardInterrupt
+
+    def dies_at_the_result(record):
+        return write(record) if record.lowers_to else dies()
+
+    with monkeypatch.context() as patch:
+        if call == "record":
+            patch.setattr(system.upgrades, "write", dies_at_the_result)
+        else:
+            patch.setattr(system.group_changes, "put_back_maximum", dies)
+        for size in (6, 5):  # two passes die in a row
+            with pytest.raises(KeyboardInterrupt):
+                resize(system, desired=size)
+    assert resize(system, desired=later) == max(later, BEFORE)
+    assert resize(system, desired=BEFORE) == BEFORE
+
+
 @pytest.mark.parametrize("chosen", [5, 20])
 def test_a_maxsize_that_its_owner_sets_after_the_upgrade_stays(chosen):
     system = scaled_during_an_upgrade()
