@@ -158,6 +158,18 @@ OF_ENDINGS = (
         tests=("tests/unit/upgrade/surge/test_launches.py",),
     ),
     Planted(
+        name="nodes of an earlier target use up the raises of the desired size",
+        story="counts every launch that waits for an old node as a new node of some zone",
+        edits=(
+            edit(
+                "leeward.upgrade.surge.orders._missing",
+                "ahead - {member.instance.id for member in preflight.old}",
+                "ahead",
+            ),
+        ),
+        tests=("tests/unit/upgrade/surge/test_orders.py",),
+    ),
+    Planted(
         name="the desired size is raised once, wherever the group launches",
         story="trusts the group to choose the zones of the old nodes",
         edits=(edit("leeward.upgrade.surge.orders._missing", "int(bool(bereft) and", "int(False and"),),

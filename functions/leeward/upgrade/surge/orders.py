@@ -143,16 +143,20 @@ def raise_desired_size(record: UpgradeRecord, observation: Observation, ports: P
 
 
 def _missing(record: UpgradeRecord, observation: Observation) -> int:
-    """Return by how many to raise now: first by the surge; later by one, within twice the zones with old nodes, once
-    every raise has brought its instance and the gate still waits for a zone.
+    """Return by how many to raise now: first by the surge; later by one, once every raise has brought its instance and
+    the gate still waits for a zone. The group launches where it has the fewest instances, so first in each of its
+    zones that holds none: the limit is twice its zones. Instances of an earlier target bring no new node: they count
+    against maxSurge alone.
     """
-    preflight, ahead = observation.preflight, len(record.ahead)
+    preflight, ahead = observation.preflight, record.ahead.keys()
     if not record.wanted:
-        return max(min(record.surge, len(preflight.old)) - ahead, 0)
+        return max(min(record.surge, len(preflight.old)) - len(ahead), 0)
     zones = zones_to_serve(preflight)
     bereft = zones - {instance.zone for instance in _new_members(observation)}
-    most = min(max(record.surge, 2 * len(zones)), preflight.max_surge)
-    return int(bool(bereft) and not record.raised and not record.cordoned and ahead < most)
+    most = max(record.surge, 2 * max(len(zones), len(observation.group.zones)))
+    new = ahead - {member.instance.id for member in preflight.old}
+    room = len(new) < most and len(ahead) < preflight.max_surge
+    return int(bool(bereft) and not record.raised and not record.cordoned and room)
 
 
 def _new_members(observation: Observation) -> list[GroupInstance]:

@@ -6,9 +6,9 @@ import pytest
 
 from leeward.policy.document import ClusterSettings
 from leeward.upgrade.observation import Observation
-from leeward.upgrade.record import Order
+from leeward.upgrade.record import Order, SurgeNode
 from leeward.upgrade.surge import orders
-from leeward.upgrade.surge.orders import launch_ordered
+from leeward.upgrade.surge.orders import launch_ordered, raise_desired_size
 from tests.fakes.builders import GROUP, a_group
 from tests.fakes.system import FakeSystem
 from tests.unit.upgrade.builders import a_node, a_policy, an_upgrade, begun
@@ -74,3 +74,44 @@ def test_the_maximum_size_is_raised_for_all_that_are_ordered(system):
     system.groups.by_name[GROUP] = replace(a_group(GROUP), desired=1, maximum=2)
     done = launch_ordered(ordered(system, an_order("a", 3), an_order("b", 2)), system.ports)
     assert (system.groups.by_name[GROUP].maximum, done.raised_to, len(done.ahead)) == (6, 6, 5)
+
+
+def raises_until_each_zone_has_a_new_node(system, *, left=(), most=10, group_zones="abcdef"):
+    """Raise the desired size of a group with an old node in each of the zones a and b. It launches where it has the
+    fewest instances. `left`: zones of nodes of an earlier target. Return the zones of the new nodes.
+    """
+    old, there = {"o1": "a", "o2": "b"}, {f"left{n}": zone for n, zone in enumerate(left)}
+    ahead = {f"i-{name}": SurgeNode(zone=zone) for name, zone in there.items()}
+    before = len(old) + len(there)
+    record = begun(system, refusal="ValidationError", surge=4, desired=2, ahead=ahead, wanted=before if left else 0)
+    new = dict[str, str]()
+    for _ in range(most):
+        nodes = [a_node(name, zone) for name, zone in {**old, **there, **new}.items()]
+        shown = an_upgrade(*nodes, new=tuple(new), policy=a_policy(TWO))
+        group = replace(shown.group, zones=tuple(group_zones))
+        system.groups.by_name[GROUP] = replace(a_group(GROUP), desired=len(nodes), maximum=20)
+        record = raise_desired_size(
+            record,
+            Observation(preflight=replace(shown, group=group), instances={}, settings=ClusterSettings(name="blue")),
+            system.ports,
+        )
+        if not record.raised:
+            break
+        for _ in range(record.raised):
+            held = [*old.values(), *there.values(), *new.values()]
+            new[f"n{len(new)}"] = min(group_zones, key=lambda zone: (held.count(zone), zone in "ab", zone))
+        ahead = {f"i-{name}": SurgeNode(zone=zone) for name, zone in {**there, **new}.items()}
+        record = replace(record, raised=0, ahead=ahead)
+    return list(new.values())
+
+
+@pytest.mark.parametrize(("left", "came"), [("", 10), ("cdef", 6), ("cc", 9), ("cdef" * 3, 8)])
+def test_the_desired_size_is_raised_until_the_group_has_launched_in_each_zone_with_old_nodes(system, left, came):
+    """Six zones of which two hold old nodes, also in a start that continues and has another target."""
+    new = raises_until_each_zone_has_a_new_node(system, left=left)
+    assert {"a", "b", *left} <= set(new)
+    assert len(new) == came
+
+
+def test_a_group_that_never_launches_in_a_zone_is_not_raised_without_an_end(system):
+    assert len(raises_until_each_zone_has_a_new_node(system, group_zones="c", most=20)) == 4
