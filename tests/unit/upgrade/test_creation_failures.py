@@ -42,3 +42,11 @@ def test_nothing_is_guessed_about_a_zone_in_which_nothing_was_launched(observati
     (failure,) = creation_failures(record, observation, NOTHING, NOON, exhausted=False)
     assert failure.cause is cause
     assert says in failure.message
+
+
+def test_where_the_desired_size_was_raised_the_zones_that_the_group_chose_are_named():
+    preflight = an_upgrade(a_node("o1"), a_node("n1", "c"), new=("n1",), policy=a_policy(TWO))
+    seen = Observation(preflight=preflight, instances={}, settings=ClusterSettings(name="blue"))
+    record = a_record(began=NOON - SEARCH, refusal="AccessDenied: not authorized", wanted=2)
+    (failure,) = creation_failures(record, seen, NOTHING, NOON, exhausted=False)
+    assert "its desired size was raised, and the group launched in c" in failure.message
