@@ -2,7 +2,8 @@
 
 AWS is counted at the ports, as the calls that the adapters in `leeward.adapters.aws` make for each: batches of their
 size, the read before each termination, and answers that an adapter keeps per sandbox: hooks and load balancers for a
-minute, instance types and images for its life. Kubernetes is counted request by request, pages of a list as one.
+minute, empty ones about status checks and scheduled events for less than three, instance types and images for its life.
+Kubernetes is counted request by request, pages of a list as one.
 """
 
 from collections import Counter
@@ -12,7 +13,7 @@ from math import ceil, inf
 from typing import Any, cast
 
 from leeward.adapters.aws.groups import HOOKS_LAST, NAMES_PER_CALL
-from leeward.adapters.aws.instances import CHECKS, FILTER_VALUES
+from leeward.adapters.aws.instances import CHECKS, EMPTY_LASTS, FILTER_VALUES
 from leeward.adapters.aws.launch_templates import TYPES_PER_CALL
 from leeward.model.group import Group
 from leeward.model.launch import LaunchSettings
@@ -24,6 +25,7 @@ PAGES_OF_TYPES = 10  # of DescribeInstanceTypes for all types of a Region
 ALL_TYPES = "*"
 VERSIONS = "ec2:DescribeLaunchTemplateVersions"
 TYPES = "ec2:DescribeInstanceTypes"
+STATUS = "ec2:DescribeInstanceStatus"
 GROUPS = "autoscaling:DescribeAutoScalingGroups"
 DESCRIBES = ("ec2:Describe", "autoscaling:Describe")  # the targets are about these
 OTHERS_DESCRIBES = "elasticloadbalancing:Describe"
@@ -130,9 +132,9 @@ def _count_ports(world: World, count: Callable[[Made], None], remembered: Rememb
         "describe": lambda _, ids: _batched("ec2:DescribeInstances", ids, FILTER_VALUES),
         "in_reservations": lambda _, names: _batched("ec2:DescribeInstances", names, FILTER_VALUES),
         "block_ends": lambda *_: _one("ec2:DescribeCapacityReservations"),
-        "scheduled_events": lambda *_: _one("ec2:DescribeInstanceStatus"),
+        "scheduled_events": _kept_while_empty("events", 1, remembered),
         "reboot": lambda *_: _one("ec2:RebootInstances"),
-        "impaired": lambda _: (("ec2:DescribeInstanceStatus", len(CHECKS)),),
+        "impaired": _kept_while_empty("checks", len(CHECKS), remembered),
     }
     subnets: Operations = dict.fromkeys(("subnets", "subnets_tagged"), lambda *_: _one("ec2:DescribeSubnets"))
     balancers: Operations = {"targets": lambda *_: tuple((name, 1) for name in targets if not remembered(name, ""))}
@@ -208,6 +210,18 @@ def _templates() -> Operations:
         "numbered": lambda *_: _one(VERSIONS),
         "image_exists": lambda *_: _one("ec2:DescribeImages"),
     }
+
+
+def _kept_while_empty(what: str, number: int, remembered: Remembered) -> Callable[..., Made]:
+    """Return the calls for an answer that is kept while it is empty, where the caller lets it be a recent one."""
+    seconds = EMPTY_LASTS.total_seconds()
+
+    def made(answer: Sized | None, *, recent: bool = False) -> Made:
+        if recent and answer is not None and not answer and remembered(STATUS, what, seconds):
+            return ()
+        return ((STATUS, number),)
+
+    return made
 
 
 def _table() -> Operations:

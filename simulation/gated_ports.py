@@ -37,10 +37,11 @@ def ports_of(
 
     redelivery = SimRedelivery(system.queue, {events.STATE_CHANGES_ARN: system.state_changes})
     launches = SimLaunchSources(fleet, lambda: system.templates.readable)
+    clock = SimClock(timeline, invocations, gate.clock_skew)
     return Ports(
-        clock=SimClock(timeline, invocations, gate.clock_skew),
+        clock=clock,
         clusters=_clusters(system, gate),
-        instances=gated(SimInstances(fleet), "instances"),
+        instances=gated(SimInstances(fleet, clock, invocations.environment), "instances"),
         network=gated(SimNetwork(fleet, gate), "network"),
         price_list=gated(SimPriceList(), "price list"),
         catalog=gated(system.catalog, "catalog"),

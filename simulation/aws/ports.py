@@ -1,9 +1,12 @@
 """`ports.compute.Instances` and `ports.autoscaling.Groups` over the simulated fleet: the product's requests to EC2 and
 Auto Scaling."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
+from leeward.adapters.aws.instances import EMPTY_LASTS
+from leeward.adapters.cache import RecentlyEmpty
 from leeward.errors import InvalidInputError
 from leeward.model.group import LAUNCHING, Group, HookResult, LifecycleHook, ScalingActivity
 from leeward.model.impairment import Impairment
@@ -11,6 +14,7 @@ from leeward.model.instance import Instance, cluster_of
 from leeward.model.lifecycle import may_be_ended
 from leeward.model.scheduled_event import ScheduledEvent
 from leeward.model.termination import Replacement
+from leeward.ports.clock import Clock
 from simulation.aws.compute import SimGroup, subnet_of
 from simulation.aws.fleet import SimFleet
 from simulation.faults import Injector
@@ -21,10 +25,12 @@ TOKENS = 1000  # client tokens that are remembered: AWS forgets them after some 
 
 
 class SimInstances:
-    """`ports.compute.Instances`."""
+    """`ports.compute.Instances`. Each environment (of `environment`) keeps empty answers, as a sandbox does."""
 
-    def __init__(self, fleet: SimFleet) -> None:
-        self._fleet = fleet
+    def __init__(self, fleet: SimFleet, clock: Clock | None = None, environment: Callable[[], str] = str) -> None:
+        self._fleet, self._environment = fleet, environment
+        self._no_events = defaultdict[str, RecentlyEmpty](lambda: RecentlyEmpty(clock, EMPTY_LASTS))
+        self._no_impaired = defaultdict[str, RecentlyEmpty](lambda: RecentlyEmpty(clock, EMPTY_LASTS))
 
     def describe(self, ids: Iterable[str]) -> Mapping[str, Instance]:
         """Return the instances that EC2 knows."""
@@ -44,13 +50,19 @@ class SimInstances:
         """Reboot an instance that runs."""
         self._fleet.reboots.request(self._fleet.instances.get(instance))
 
-    def scheduled_events(self) -> Mapping[str, tuple[ScheduledEvent, ...]]:
+    def scheduled_events(self, *, recent: bool = False) -> Mapping[str, tuple[ScheduledEvent, ...]]:
         """Return the scheduled events of instances that run."""
+        return self._no_events[self._environment()].get(self._scheduled_events, recent=recent)
+
+    def impaired(self, *, recent: bool = False) -> Mapping[str, Impairment]:
+        """Return the instances whose system status check fails."""
+        return self._no_impaired[self._environment()].get(self._impaired, recent=recent)
+
+    def _scheduled_events(self) -> Mapping[str, tuple[ScheduledEvent, ...]]:
         running = {m.id for m in self._fleet.instances.values() if m.state == "running"}
         return {name: listed for name, listed in self._fleet.notices.listed().items() if name in running}
 
-    def impaired(self) -> Mapping[str, Impairment]:
-        """Return the instances whose system status check fails."""
+    def _impaired(self) -> Mapping[str, Impairment]:
         failing = {m.id: m.impaired for m in self._fleet.instances.values() if m.state == "running"}
         return {
             name: Impairment(instance=name, checks=("system",), since=datetime.fromtimestamp(since, UTC))

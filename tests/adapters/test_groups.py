@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from leeward.adapters.aws.groups import AutoScalingGroups
-from leeward.adapters.aws.instances import Ec2Instances
+from leeward.adapters.aws.instances import CHECKS, Ec2Instances
 from leeward.errors import AccessDeniedError, TerminalError, ThrottledError
 from leeward.model.group import TERMINATING, Group, HookResult, LifecycleHook
 from leeward.model.impairment import Impairment
@@ -72,6 +72,42 @@ class TestImpairedInstances:
             asked = {"Filters": [{"Name": check, "Values": ["impaired"]}]}
             aws.expect("ec2", "describe_instance_status", asked, {"InstanceStatuses": found})
         assert Ec2Instances(aws.clients).impaired() == {"i-0abc": Impairment(instance="i-0abc", checks=("system",))}
+
+    def test_while_none_fails_ec2_is_asked_in_each_third_minute_where_a_recent_answer_is_enough(self, aws, clock):
+        instances, asked = Ec2Instances(aws.clients, clock), []
+        for minute in range(7):
+            if minute % 3 == 0:
+                _expect_checks(aws)
+            asked.append(instances.impaired(recent=True))
+            clock.advance(minutes=1)
+        assert asked == [{}] * 7
+        _expect_checks(aws)
+        assert instances.impaired() == {}
+
+    def test_one_that_fails_is_asked_for_each_minute(self, aws, clock):
+        instances = Ec2Instances(aws.clients, clock)
+        for _ in range(3):
+            _expect_checks(aws, {"InstanceId": "i-0abc", "SystemStatus": {"Status": "impaired", "Details": []}})
+            assert set(instances.impaired(recent=True)) == {"i-0abc"}
+            clock.advance(minutes=1)
+
+    def test_a_refused_look_is_no_empty_answer(self, aws, clock):
+        instances = Ec2Instances(aws.clients, clock)
+        _expect_checks(aws)
+        instances.impaired()
+        clock.advance(minutes=3)
+        aws.refuse("ec2", "describe_instance_status", "UnauthorizedOperation")
+        with pytest.raises(AccessDeniedError):
+            instances.impaired(recent=True)
+        _expect_checks(aws)
+        assert instances.impaired(recent=True) == {}
+
+
+def _expect_checks(aws, *failing):
+    """Expect one look at each kind of check; the first returns the instances that fail it."""
+    for place, check in enumerate(CHECKS):
+        asked = {"Filters": [{"Name": check, "Values": ["impaired"]}]}
+        aws.expect("ec2", "describe_instance_status", asked, {"InstanceStatuses": [] if place else list(failing)})
 
 
 def test_a_reboot_is_requested_of_the_one_instance(aws):

@@ -23,6 +23,7 @@ class FakeInstances(Calls):
         self.rebooted: list[str] = []
         self.scheduled: dict[str, tuple[ScheduledEvent, ...]] = {}
         self.on_reboot: Callable[[str], None] = lambda _: None
+        self.recent_enough: list[bool] = []  # of each read of status checks
 
     def describe(self, ids: Iterable[str]) -> Mapping[str, Instance]:
         """An unknown id is absent."""
@@ -48,7 +49,7 @@ class FakeInstances(Calls):
         self.rebooted.append(instance)
         self.on_reboot(instance)
 
-    def scheduled_events(self) -> Mapping[str, tuple[ScheduledEvent, ...]]:
+    def scheduled_events(self, *, recent: bool = False) -> Mapping[str, tuple[ScheduledEvent, ...]]:
         """What the test put into `scheduled`."""
         self._call("scheduled_events")
         return dict(self.scheduled)
@@ -60,9 +61,10 @@ class FakeInstances(Calls):
             event = ScheduledEvent(id=f"event-{name}", instance=name, code=code, starts=None, description=said)
             self.scheduled[name] = (event,)
 
-    def impaired(self) -> Mapping[str, Impairment]:
+    def impaired(self, *, recent: bool = False) -> Mapping[str, Impairment]:
         """What the test put into `failing`, of instances that run."""
         self._call("impaired")
+        self.recent_enough.append(recent)
         running = {name for name, instance in self.known.items() if instance.state == "running"}
         return {name: one for name, one in self.failing.items() if name in running}
 

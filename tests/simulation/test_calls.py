@@ -2,8 +2,8 @@
 
 import pytest
 
-from bench.calls import MOST_DESCRIBES, MOST_LISTS, missed
-from bench.calls_worlds import scale_in, spot_warning
+from bench.calls import MOST_DESCRIBES, MOST_IDLE, MOST_LISTS, missed
+from bench.calls_worlds import idle_hour, scale_in, spot_warning
 
 
 @pytest.fixture(scope="module", params=[spot_warning, scale_in], ids=["spot warning", "scale-in"])
@@ -26,3 +26,9 @@ def test_everything_that_ends_the_node_is_asked_once(scene):
     aws = scene.counts.by_operation(scene.counts.aws, ("interruption", "terminate", "drain"))
     assert aws["autoscaling:CompleteLifecycleAction"] == 1
     assert aws["autoscaling:TerminateInstanceInAutoScalingGroup"] <= 1
+
+
+def test_an_idle_hour_costs_few_describe_calls():
+    scene = idle_hour(nodes=5)
+    assert scene.counts.describes(scene.counts.functions) <= MOST_IDLE
+    assert missed(scene) == []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -43,3 +43,24 @@ class ExpiringCache(Generic[K, V]):
         """Drop the value, so that it is loaded again next time."""
         with self._lock:
             self._kept.pop(key, None)
+
+
+class RecentlyEmpty:
+    """Memory of an answer that was empty, for `lasts`: while nothing happens, nothing is asked. An answer with content
+    is never kept, so changes of it are seen at once. Without a clock nothing is kept.
+    """
+
+    def __init__(self, clock: Clock | None, lasts: timedelta) -> None:
+        self._clock, self._lasts = clock, lasts
+        self._until: datetime | None = None
+
+    def get(self, load: Callable[[], Mapping[K, V]], *, recent: bool) -> Mapping[K, V]:
+        """Return a fresh answer, or an empty one where `recent` allows it and the last was empty within the span."""
+        now = self._clock.now() if self._clock else None
+        if recent and now and self._until and now < self._until:
+            return {}
+        self._until = None
+        answer = load()
+        if now and not answer:
+            self._until = now + self._lasts
+        return answer

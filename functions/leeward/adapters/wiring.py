@@ -224,7 +224,7 @@ def _aws_ports(
     `ACCOUNT/REGION/`, before the names of groups in the table's keys.
     """
     return {
-        "instances": Ec2Instances(clients),
+        "instances": Ec2Instances(clients, clock),
         "network": Ec2Network(clients),
         "price_list": lazy(adapters.price_list_of, clients),
         "nodegroups": lazy(adapters.known_nodegroups_of, clients, clock, chance=random.random, say=say),

@@ -38,14 +38,16 @@ class Instances(Protocol):
         """
         ...
 
-    def scheduled_events(self) -> Mapping[str, tuple[ScheduledEvent, ...]]:
+    def scheduled_events(self, *, recent: bool = False) -> Mapping[str, tuple[ScheduledEvent, ...]]:
         """Return the scheduled events of all running instances of the account and Region, by instance, also those that
-        are over.
+        are over. `recent`: an empty answer of the last minutes is good enough.
         """
         ...
 
-    def impaired(self) -> Mapping[str, Impairment]:
-        """Return all running instances of the account and Region whose status checks fail, by id."""
+    def impaired(self, *, recent: bool = False) -> Mapping[str, Impairment]:
+        """Return all running instances of the account and Region whose status checks fail, by id. `recent`: as for
+        scheduled events.
+        """
         ...
 
 

@@ -34,7 +34,7 @@ def replace_unhealthy(state: ClusterState, ports: Ports, result: ReconcileResult
     """Claim and start, one after the other: each repair that is begun counts for the guards of the next pass."""
     if state.policies.pauses.voluntary() or not _repairs_any(state):
         return
-    state = _with_health(state, ports)
+    state = _with_health(state, ports, recent=True)
     judged = verdicts(state, ports.clock.now())
     for node in sorted(state.nodes, key=lambda node: node.name):
         verdict = judged[node.name]
@@ -72,14 +72,23 @@ def _repairs_any(state: ClusterState) -> bool:
     return any(policy.repair.enabled for policy in policies if policy is not None)
 
 
-def _with_health(state: ClusterState, ports: Ports) -> ClusterState:
-    """Load what EC2 says of the nodes, and EKS of the managed groups. EC2 describes only the nodes in doubt."""
+def _with_health(state: ClusterState, ports: Ports, *, recent: bool = False) -> ClusterState:
+    """Load what EC2 says of the nodes, and EKS of the managed groups. EC2 describes only the nodes in doubt.
+
+    `recent`: while every node is well, an empty answer about status checks of the last minutes is good enough. A check
+    that begins to fail is read within three minutes, and each minute from then on: EC2 says since when it fails, so a
+    repair after `impairedAfter` of 2 minutes begins no later than with a look each minute. Wherever a node is
+    unhealthy, the guards count the checks of the present minute.
+    """
     instances = ports.instances
     repair: Mapping[str, NodeRepair] = {}
     if any(group.nodegroup is not None for group in state.selected):
         repair = ports.catalog.node_repair(state.cluster)
-    impaired = {name: one for name, one in instances.impaired().items() if state.node_of(name) is not None}
-    state = replace(state, impaired=Known(impaired), node_repair=Known(repair))
+    state = replace(state, node_repair=Known(repair))
+    well = not any(is_unhealthy(node, state) for node in state.nodes)
+    failing = instances.impaired(recent=recent and well)
+    impaired = {name: one for name, one in failing.items() if state.node_of(name) is not None}
+    state = replace(state, impaired=Known(impaired))
     suspects = sorted({node.instance_id for node in state.nodes if node.instance_id and is_unhealthy(node, state)})
     return replace(state, instances=instances.describe(suspects) if suspects else {})
 

@@ -1,6 +1,7 @@
 """Scheduled events of EC2: their instances are claimed as by AWS Health's message, which may be lost.
 
-EC2 is asked once a minute, as Karpenter asks it. A cause that Health's message has brought has the same date, and is
+EC2 is asked once a minute while it lists any event, and in each third minute while it lists none: the message comes at
+once, and a date is hours or days ahead. A cause that Health's message has brought has the same date, and is
 not added again. A reboot that the policy waits for (`interruption.systemReboot: wait`) is claimed shortly before its
 date: the node is drained, stays, and returns to service after the reboot."""
 
@@ -26,7 +27,7 @@ def claim_scheduled_events(state: ClusterState, ports: Ports, result: ReconcileR
     """
     if not any(state.interruption_policy_of(group) for group in state.selected):
         return
-    scheduled = ports.instances.scheduled_events()
+    scheduled = ports.instances.scheduled_events(recent=True)
     _claim_due(scheduled, state, ports, result)
     drop_withdrawn_maintenance(scheduled, state, ports, result)
 

@@ -67,7 +67,7 @@ def gather(
     launches = _Launches(ports, cluster, groups, selected, instances, _usable(subnets, shifts), objects)
     prices = known_prices(ports.price_list, ports.catalog, cluster, launches.types, launches.zones, now, warnings)
     facts = launches.facts(prices)
-    settings = launched_from((groups[name] for name in selected), ports.launches)
+    settings = launched_from((groups[name] for name in selected), ports.launches, launches.looked.values())
     nodes = list(zip(objects.nodes, objects.node_specs, strict=True))
     ready = {name: ready_nodes(groups[name], nodes, instances, settings) for name in selected}
     facts = replace(facts, ready=ready, seen=seen or {})

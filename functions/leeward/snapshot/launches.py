@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from leeward.model.facts import Prices
 from leeward.model.group import Group
 from leeward.model.instance import Instance
-from leeward.model.launch import LaunchSettings, LaunchSource, LaunchTemplateRef
+from leeward.model.launch import LaunchSettings, LaunchSource
 from leeward.model.node import Node
 from leeward.model.planning_memory import SeenNode
 from leeward.model.subnet import Subnet
@@ -99,9 +99,13 @@ def ready_nodes(
     return found
 
 
-def launched_from(groups: Iterable[Group], sources: LaunchSources) -> dict[str, LaunchSettings]:
-    """Return the launch settings of each member by instance id, where its launch template version can be read."""
-    known: dict[LaunchTemplateRef, LaunchSettings | None] = {}
+def launched_from(
+    groups: Iterable[Group], sources: LaunchSources, looked: Iterable[Looked] = ()
+) -> dict[str, LaunchSettings]:
+    """Return the launch settings of each member by instance id, where its launch template version can be read. Each
+    version is read once, and not again where a group of `looked` launches from it.
+    """
+    known = {one.group.launch.template: one.launch for one in looked if one.group.launch.template is not None}
     found: dict[str, LaunchSettings] = {}
     for group in groups:
         for member in group.instances:

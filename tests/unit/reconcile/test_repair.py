@@ -343,3 +343,12 @@ def test_a_node_that_ec2_does_not_know_is_left_to_the_cloud_controller():
     system.instances.forget(ILL)
     system.groups.by_name[GROUP] = a_group(GROUP, *IDS[1:])
     assert [found.repaired for found in reconcilers(system, 3)] == [[], [], []]
+
+
+def test_while_every_node_is_well_a_recent_answer_about_status_checks_is_enough_and_with_one_that_is_not_never():
+    system = a_system()
+    reconcilers(system, 1)
+    assert system.instances.recent_enough == [True]
+    system.kubernetes.by_name[f"node-{ILL}"] = silent(ILL, minutes=1)
+    reconcilers(system, 1)
+    assert system.instances.recent_enough == [True, False]

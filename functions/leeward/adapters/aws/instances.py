@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from leeward.adapters.aws.clients import AwsClients, chunks, pages
 from leeward.adapters.aws.errors import aws_call
+from leeward.adapters.cache import RecentlyEmpty
 from leeward.model.counts import count_of
 from leeward.model.instance import Instance
 from leeward.model.times import as_instant
@@ -16,17 +17,20 @@ if TYPE_CHECKING:
     from leeward.model.impairment import Impairment
     from leeward.model.scheduled_event import ScheduledEvent
     from leeward.model.subnet import Subnet
+    from leeward.ports.clock import Clock
 
 FILTER_VALUES = 200  # EC2 takes at most 200 values in one filter
 BLOCKS = [{"Name": "state", "Values": ["active"]}, {"Name": "end-date-type", "Values": ["limited"]}]
 CHECKS = ("system-status.status", "instance-status.status", "attached-ebs-status.status")
+EMPTY_LASTS = timedelta(seconds=150)  # the minute reconciler asks in each third minute while nothing fails
 
 
 class Ec2Instances:
     """Instances by DescribeInstances with a filter: a call by InstanceIds fails as a whole for one unknown id."""
 
-    def __init__(self, clients: AwsClients) -> None:
+    def __init__(self, clients: AwsClients, clock: Clock | None = None) -> None:
         self._clients = clients
+        self._no_events, self._no_impaired = RecentlyEmpty(clock, EMPTY_LASTS), RecentlyEmpty(clock, EMPTY_LASTS)
 
     def describe(self, ids: Iterable[str]) -> Mapping[str, Instance]:
         """Return the instances that EC2 knows, by id; AWS calls grow with the ids / 200."""
@@ -67,8 +71,19 @@ class Ec2Instances:
         with aws_call("ec2:RebootInstances", instance):
             self._clients.get("ec2", retries=False).reboot_instances(InstanceIds=[instance])
 
-    def scheduled_events(self) -> Mapping[str, tuple[ScheduledEvent, ...]]:
-        """Return scheduled events, with one paged call that lists only instances that have any."""
+    def scheduled_events(self, *, recent: bool = False) -> Mapping[str, tuple[ScheduledEvent, ...]]:
+        """Return scheduled events, with one paged call that lists only instances that have any; without a call where
+        `recent` allows the last answer and that was empty.
+        """
+        return self._no_events.get(self._scheduled_events, recent=recent)
+
+    def impaired(self, *, recent: bool = False) -> Mapping[str, Impairment]:
+        """Return impaired instances, with one call for each kind of check, because EC2 joins filters with AND; each
+        returns only those that fail it. Without a call where `recent` allows the last answer and that was empty.
+        """
+        return self._no_impaired.get(self._impaired, recent=recent)
+
+    def _scheduled_events(self) -> Mapping[str, tuple[ScheduledEvent, ...]]:
         from leeward.model.scheduled_event import CODES, ScheduledEvent  # late: the minute reconciler alone asks
 
         found: dict[str, tuple[ScheduledEvent, ...]] = {}
@@ -80,10 +95,7 @@ class Ec2Instances:
                     found[name] = tuple(ScheduledEvent.from_json(name, event) for event in raw.get("Events") or ())
         return found
 
-    def impaired(self) -> Mapping[str, Impairment]:
-        """Return impaired instances, with one call for each kind of check, because EC2 joins filters with AND; each
-        returns only those that fail it.
-        """
+    def _impaired(self) -> Mapping[str, Impairment]:
         from leeward.model.impairment import IMPAIRED, Impairment  # late, as above
 
         found: dict[str, Impairment] = {}
