@@ -79,7 +79,7 @@ class FolderInstances(Refusing):
         }
         return {name: reservation for name, reservation in found.items() if reservation in wanted}
 
-    def impaired(self) -> Mapping[str, Impairment]:
+    def impaired(self, *, recent: bool = False) -> Mapping[str, Impairment]:  # noqa: ARG002  the folder is one moment
         """Return the instances whose status checks fail, by id."""
         found = map(Impairment.from_json, self._folder.elements("instance-status"))
         return {one.instance: one for one in found if one is not None}
