@@ -21,7 +21,7 @@ export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup tools lock demo demo-upgrade demo-consolidate local spot rebalance maintenance scale-in pictures tutorial recordings test test-long lint types docs reference licences sbom audit check synth wheel package deploy account-test simulate fuzz bench measure clean
+.PHONY: help setup tools lock demo demo-upgrade demo-consolidate local spot rebalance maintenance scale-in pictures tutorial recordings test test-long lint types docs reference licences sbom audit check synth wheel package release deploy account-test simulate fuzz bench measure clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -128,7 +128,10 @@ wheel: setup  ## build/dist/leeward-VERSION-py3-none-any.whl, the command line w
 	@$(PY) -m supply_chain.wheel
 
 package: setup  ## build/package: CloudFormation template with parameters, Lambda asset, wheel and its lock, bill of materials, SHA256SUMS; docs/install.md
-	$(PY) -m supply_chain.package
+	@$(PY) -m supply_chain.package
+
+release: setup  ## build/release: the package of a clean commit and an in-toto statement of its files, the same bytes on every machine; docs/releasing.md
+	@$(PY) -m supply_chain.release
 
 deploy: setup  ## cdk bootstrap and cdk deploy with your AWS credentials and the settings in cdk.json: YES=1 asks nothing, for CI
 	$(PY) -m infra.quota

@@ -20,6 +20,7 @@ from infra.package.template import LARGEST, packaged_template
 from infra.program import NOT_COMPILED
 from leeward import __version__
 from supply_chain.bill_of_materials import asset_bill
+from supply_chain.progress import announced
 from supply_chain.wheel import EARLIEST, READABLE, commit_time, write_lock, write_wheel
 
 FOLDER = Path("build/package")
@@ -29,25 +30,34 @@ _NAMED = 12  # digits of the digest in the asset's name
 
 def main(root: Path | None = None, folder: Path = FOLDER) -> int:
     """Write the package and print its files."""
-    root = root or Path.cwd()
-    when = commit_time(root, os.environ)
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    asset = build_asset(root)
-    if not asset.compiled:
-        print(NOT_COMPILED, file=sys.stderr)
-    archive = write_archive(asset.folder, folder)
-    template = packaged_template(synthesizer(root, asset), asset=archive.name)
-    Path(folder, f"leeward-{__version__}.template.json").write_text(written(template), encoding="utf-8")
-    Path(folder, f"leeward-{__version__}.cdx.json").write_text(asset_bill(root, when), encoding="utf-8")
-    write_wheel(root, folder, when)
-    write_lock(root, folder)
-    for manifest in (root / "manifests").glob("*.yaml"):
-        shutil.copyfile(manifest, folder / manifest.name)
-    write_sums(folder)
+    write_package(root or Path.cwd(), folder)
     for path in sorted(folder.iterdir()):
         print(path)
     return 0
+
+
+def write_package(root: Path, folder: Path) -> bool:
+    """Write the package of the tree at `root`, and return whether its asset is compiled for the functions' runtime."""
+    when = commit_time(root, os.environ)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    with announced("1/4 Lambda asset"):
+        asset = build_asset(root)
+        archive = write_archive(asset.folder, folder)
+    if not asset.compiled:
+        print(NOT_COMPILED, file=sys.stderr)
+    with announced("2/4 template"):
+        template = packaged_template(synthesizer(root, asset), asset=archive.name)
+        Path(folder, f"leeward-{__version__}.template.json").write_text(written(template), encoding="utf-8")
+    with announced("3/4 bill of materials"):
+        Path(folder, f"leeward-{__version__}.cdx.json").write_text(asset_bill(root, when), encoding="utf-8")
+    with announced("4/4 wheel and its lock"):
+        write_wheel(root, folder, when)
+        write_lock(root, folder)
+    for manifest in (root / "manifests").glob("*.yaml"):
+        shutil.copyfile(manifest, folder / manifest.name)
+    write_sums(folder)
+    return asset.compiled
 
 
 def write_archive(source: Path, folder: Path) -> Path:
@@ -62,7 +72,7 @@ def write_archive(source: Path, folder: Path) -> Path:
                 entry.external_attr = READABLE  # Lambda reads the files as another user
                 entry.create_system = 3  # Unix, on every machine
                 archive.writestr(entry, path.read_bytes())
-    return fresh.rename(folder / f"leeward-{__version__}-{_digest(fresh)[:_NAMED]}.zip")
+    return fresh.rename(folder / f"leeward-{__version__}-{digest(fresh)[:_NAMED]}.zip")
 
 
 def written(template: Mapping[str, Any]) -> str:
@@ -78,7 +88,7 @@ def written(template: Mapping[str, Any]) -> str:
 
 def write_sums(folder: Path) -> None:
     """Write the digest of every file as `sha256sum --check` reads it."""
-    lines = [f"{_digest(path)}  {path.name}\n" for path in sorted(folder.iterdir()) if path.name != SUMS]
+    lines = [f"{digest(path)}  {path.name}\n" for path in sorted(folder.iterdir()) if path.name != SUMS]
     (folder / SUMS).write_text("".join(lines), encoding="utf-8")
 
 
@@ -89,7 +99,8 @@ def _entries(name: str, section: Any) -> str:
     return f"{json.dumps(name)}: {{\n" + ",\n".join(lines) + "\n}"
 
 
-def _digest(path: Path) -> str:
+def digest(path: Path) -> str:
+    """Return the SHA-256 of a file in hexadecimal digits."""
     return sha256(path.read_bytes()).hexdigest()
 
 

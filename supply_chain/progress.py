@@ -10,7 +10,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
@@ -82,6 +83,30 @@ class Step:
         text = line if whole else line[:width]
         self.out.write(f"\x1b[1A\r\x1b[K{text}\n" if redraw else f"{text}\n")
         self.out.flush()
+
+
+@contextmanager
+def announced(name: str, out: TextIO | None = None, period: float = PERIOD) -> Iterator[None]:
+    """Print when a step of this process begins, every `period` seconds that it runs, and how long it took."""
+    out, began, ended = out or sys.stdout, time.monotonic(), threading.Event()
+
+    def say(text: str) -> None:
+        out.write(f"{text}\n")
+        out.flush()
+
+    def watch() -> None:
+        while not ended.wait(period):
+            say(f"{name} … {time.monotonic() - began:.0f} s")
+
+    say(f"{name} …")
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        watcher.join()
+    say(f"{name}: {time.monotonic() - began:.0f} s")
 
 
 def main(arguments: Sequence[str]) -> int:
