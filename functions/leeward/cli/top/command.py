@@ -73,7 +73,7 @@ def refresh(
                 screen.draw([*failed, *lines])
                 if keys is None:
                     clock.sleep(INTERVAL)
-                elif not _pressed(keys, press, clock, lambda drawn, failed=failed: screen.draw([*failed, *drawn])):
+                elif not _pressed(keys, press, clock, screen, failed):
                     return 0
                 try:
                     lines, read, error = lines_at(clock.now()), clock.now(), ""
@@ -87,10 +87,11 @@ def _pressed(
     keys: Keys,
     press: Callable[[str], Sequence[str] | None],
     clock: Clock,
-    draw: Callable[[Sequence[str]], None],
+    screen: Screen,
+    above: Sequence[str],
 ) -> bool:
-    """Take keys until the next reading is due, and draw after each; return False where one ends the view. A terminal
-    of another size is drawn again within a second.
+    """Take keys until the next reading is due, and draw after each, with the lines `above`; return False where one ends
+    the view. A terminal of another size is drawn again within a second.
     """
     due, size = clock.now() + timedelta(seconds=INTERVAL), shutil.get_terminal_size()
     while (left := (due - clock.now()).total_seconds()) > 0:
@@ -100,14 +101,14 @@ def _pressed(
         size, drawn = shutil.get_terminal_size(), press(key)
         if drawn is None:
             return False
-        draw(drawn)
+        screen.draw([*above, *drawn])
     return True
 
 
 def _watch(reader: TopReader, listed: NodeFilter, arguments: argparse.Namespace, context: ClusterContext) -> int:
     """Refresh the view, and let keys sort it and open a node where there is a keyboard."""
     view = TopView()
-    moment = arguments.now
+    moment, pauses = arguments.now, list[str]()
 
     def drawn() -> list[str]:
         """Return the lines, with as many nodes as the terminal has rows for; a row may have several lines."""
@@ -125,8 +126,9 @@ def _watch(reader: TopReader, listed: NodeFilter, arguments: argparse.Namespace,
         moment, pauses = now, pause_lines(context, now)
         return drawn()
 
-    pauses: list[str] = []
-    press = lambda key: drawn() if view.press(key) else None  # noqa: E731  (a name for the argument)
+    def press(key: str) -> list[str] | None:
+        return drawn() if view.press(key) else None
+
     if not sys.stdin.isatty():
         return refresh(lines_at, context.ports.clock)
     with Keys() as keys:
