@@ -124,6 +124,7 @@ def drain(api):
     api.daemon_sets()
     api.daemon_sets(among=frozenset({"kube-system/aws-node"}))
     find_volumes(api)
+    api.read(Listed.SERVICES, dict)  # settle: auto
     taint(api)
     api.evict(POD)
     api.delete_pod(POD)

@@ -8,7 +8,7 @@ from tests.simulation.mutations.build import ROLLING, ROLLING_HARSH, Mutation, w
 from tests.simulation.mutations.editing import edit, edited
 
 UPGRADE = "leeward.upgrade"
-_PUT_BACK = "ports.group_changes.put_back_maximum(record.group, record.maximum, partly=True)"
+_PUT_BACK = "lowered = ports.group_changes.put_back_maximum(record.group, lowest)"
 
 OF_UPGRADES = (
     Mutation(
@@ -31,7 +31,7 @@ OF_UPGRADES = (
     Mutation(
         name="MaxSize is not put back after an upgrade",
         story="raises MaxSize for the surge and counts on the group's owner",
-        breaks=edited(edit(f"{UPGRADE}.completion.restore_group", _PUT_BACK, "True")),
+        breaks=edited(edit(f"{UPGRADE}.completion._lowered", _PUT_BACK, "lowered = True")),
         rules=frozenset({Rule.RESTORED}),
         scenario=ROLLING,
     ),

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from leeward.adapters.aws.clients import AwsClients, chunks, pages
 from leeward.adapters.aws.errors import aws_call
 from leeward.adapters.cache import RecentlyEmpty
-from leeward.model.counts import count_of
 from leeward.model.instance import Instance
 from leeward.model.times import as_instant
 
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from leeward.ports.clock import Clock
 
 FILTER_VALUES = 200  # EC2 takes at most 200 values in one filter
+MOST_NAMED = 3  # instances in an error
 BLOCKS = [{"Name": "state", "Values": ["active"]}, {"Name": "end-date-type", "Values": ["limited"]}]
 CHECKS = ("system-status.status", "instance-status.status", "attached-ebs-status.status")
 EMPTY_LASTS = timedelta(seconds=150)  # the minute reconciler asks in each third minute while nothing fails
@@ -36,7 +36,7 @@ class Ec2Instances:
         """Return the instances that EC2 knows, by id; AWS calls grow with the ids / 200."""
         found: dict[str, Instance] = {}
         for chunk in chunks(ids, FILTER_VALUES):
-            with aws_call("ec2:DescribeInstances", f"{count_of(len(chunk), 'instance')} from {chunk[0]}"):
+            with aws_call("ec2:DescribeInstances", ", ".join(chunk[:MOST_NAMED])):
                 arguments = {"Filters": [{"Name": "instance-id", "Values": chunk}]}
                 for page in pages(self._clients.get("ec2"), "describe_instances", **arguments):
                     for reservation in page.get("Reservations", ()):
