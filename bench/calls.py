@@ -18,6 +18,7 @@ from bench.calls_worlds import Scene, disruption, idle_hour, scale_in, spot_warn
 
 MOST_DESCRIBES = 6
 MOST_LISTS = 10
+MOST_TABLE_CALLS = 34  # present figure, which a test holds; the goal is 18
 MOST_IDLE = 300  # Describe calls of an idle hour of 100 nodes, all functions together
 RUNS = TERMINATION | {"upgrade", "disrupt"}  # functions that run because of an event
 

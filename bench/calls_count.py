@@ -59,6 +59,11 @@ class Counts:
         wanted = frozenset(functions)
         return sum(n for (who, what), n in self.kubernetes.items() if who in wanted and what.startswith("list "))
 
+    def table_calls(self, functions: Iterable[str] = TERMINATION) -> int:
+        """Number of calls about termination records."""
+        wanted = frozenset(functions)
+        return sum(n for (who, what), n in self.aws.items() if who in wanted and what.startswith("dynamodb:"))
+
     def by_operation(self, of: Counter[tuple[str, str]], functions: Iterable[str]) -> Counter[str]:
         """Return the counts of these functions together, by operation."""
         wanted, found = frozenset(functions), Counter[str]()
@@ -226,7 +231,8 @@ def _kept_while_empty(what: str, number: int, remembered: Remembered) -> Callabl
 
 def _table() -> Operations:
     """Return the operations of termination records only; `read_all` counts one call for each hundred."""
-    writes = ("claim", "begin_attempt", "note", "plan", "failed", "saw", "surge", "close", "once")
+    writes = ("claim", "begin_attempt", "note", "note_attempt", "note_reboot", "forget_reboot", "withdraw", "plan")
+    writes = (*writes, "failed", "saw", "surge", "close", "once", "count")
     operations: Operations = {name: lambda *_, **__: _one("dynamodb:UpdateItem") for name in writes}
     operations["read"] = lambda *_: _one("dynamodb:GetItem")
     operations["read_all"] = lambda _, names: _batched("dynamodb:BatchGetItem", names, 100)

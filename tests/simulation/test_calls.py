@@ -2,7 +2,7 @@
 
 import pytest
 
-from bench.calls import MOST_DESCRIBES, MOST_IDLE, MOST_LISTS, missed
+from bench.calls import MOST_DESCRIBES, MOST_IDLE, MOST_LISTS, MOST_TABLE_CALLS, missed
 from bench.calls_worlds import idle_hour, scale_in, spot_warning
 
 
@@ -15,6 +15,11 @@ def test_a_node_costs_few_describe_calls_and_few_lists(scene):
     assert scene.counts.describes() <= MOST_DESCRIBES
     assert scene.counts.lists() <= MOST_LISTS
     assert missed(scene) == []
+
+
+def test_a_step_writes_nothing_that_its_record_has(scene):
+    """Times that are set stay as they are, and blockers that have not changed are not written again."""
+    assert scene.counts.table_calls() <= MOST_TABLE_CALLS
 
 
 def test_no_list_is_of_all_budgets_or_daemon_sets(scene):

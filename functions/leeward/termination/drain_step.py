@@ -90,12 +90,14 @@ def _drain(run: Run, record: TerminationRecord, ports: Ports) -> Run:
     instead = back or _before_turn(run, situation, ports)
     if instead is not None:
         return instead
-    started = situation.record.times.get("draining") or ports.clock.now()
-    times = {"begun": started, **situation.record.times, "draining": started}
+    known = situation.record.times
+    started = known.get("draining") or ports.clock.now()
+    times = {"begun": started, **known, "draining": started}
     situation = replace(situation, record=replace(situation.record, times=times))
     until = deadlines.drain_end(situation.record, situation.policy.drain, started)
     clocks = {"begun": started, "draining": started, "until": until}
-    ports.claims.note_attempt(run.instance, situation.record.attempt, times=clocks)
+    if not clocks.keys() <= known.keys():  # a time that is set stays
+        ports.claims.note_attempt(run.instance, situation.record.attempt, times=clocks)
     situation = replace(situation, record=record_heartbeat(situation, ports))
     if announced:
         return sleep_on(run, situation, ports.clock)
@@ -221,19 +223,22 @@ def _drain_node(run: Run, situation: InstanceState, started: datetime, ports: Po
         return replace(run, next=Next.WAIT, pause=1, why="its Node was deleted meanwhile")
     if progress.cancelled:
         return replace(run, next=Next.CANCEL, why=progress.cancelled[:500])
-    moved = {"moved": ports.clock.now()} if progress.moved else None
-    ports.claims.note_attempt(
-        record.instance,
-        record.attempt,
-        times=moved,
-        blocked_by=progress.blockers,
-        evicted=progress.evicted,
-    )
+    _note_progress(record, progress, ports)
     if plan.drained:
         result = _emptied(run, situation, started, node, plan, ports)
     else:
         result = _unfinished(run, situation, started, node, plan, progress, ports)
     return replace(result, healthy=tuple(progress.healthy), deleted=progress.deleted)
+
+
+def _note_progress(record: TerminationRecord, progress: Progress, ports: Ports) -> None:
+    """Write what this look has changed; a look that only waits writes nothing."""
+    blockers = None if tuple(progress.blockers) == tuple(record.blocked_by) else progress.blockers
+    if blockers is not None or progress.moved or progress.evicted:
+        moved = {"moved": ports.clock.now()} if progress.moved else None
+        ports.claims.note_attempt(
+            record.instance, record.attempt, times=moved, blocked_by=blockers, evicted=progress.evicted
+        )
 
 
 def _tainted(node: Node, situation: InstanceState, started: datetime, kubernetes: Kubernetes, ports: Ports) -> Node:
@@ -251,12 +256,13 @@ def _tainted(node: Node, situation: InstanceState, started: datetime, kubernetes
 
 
 def taint_node(node: Node, record: TerminationRecord, kubernetes: Kubernetes, ports: Ports) -> Node:
-    """Taint and cordon the node and take it out of load balancers, if not done, and note when. Raises
-    ObjectGoneError.
+    """Taint and cordon the node and take it out of load balancers, if not done, and note when, the first time only.
+    Raises ObjectGoneError.
     """
     tainted = kubernetes.taint(node, disruption_taint(ports.deployment), exclude=True)
-    boot = tainted.boot if record.reboot is not None else None
-    ports.claims.note(record.instance, times={"tainted": ports.clock.now()}, node=node.name, boot=boot)
+    boot = tainted.boot if record.reboot is not None and not record.boot else None
+    if boot or "tainted" not in record.times or record.subject.node != node.name:
+        ports.claims.note(record.instance, times={"tainted": ports.clock.now()}, node=node.name, boot=boot)
     return tainted
 
 
@@ -294,7 +300,8 @@ def _drained(run: Run, situation: InstanceState, why: str, ports: Ports) -> Run:
     """
     now = ports.clock.now()
     record = situation.record
-    ports.claims.note_attempt(record.instance, record.attempt, times={"drained": now})
+    if "drained" not in record.times:
+        ports.claims.note_attempt(record.instance, record.attempt, times={"drained": now})
     times = {"drained": now, **record.times}
     settle = settling.settle_of_node(situation, ports)
     pause = min(deadlines.settle_seconds(replace(record, times=times), settle, now), SETTLING_PAUSE)

@@ -32,7 +32,7 @@ SERVES_AGAIN = timedelta(minutes=1)  # in service for so long after its end was 
 WHY_RETAINED = "a terminate hook was abandoned and the group retains the instance: leeward drain ends it"
 
 
-def answer_hooks(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
+def answer_hooks(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     """Complete each terminate hook of ours as soon as the group waits, by instance id: the event that announces it is
     only best effort. Then wait until EC2 reports that the instance has ended. Hooks that are not ours are never
     touched.
@@ -40,9 +40,11 @@ def answer_hooks(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
     While another team's hook holds an instance whose Node has not joined, the kubelet may still register it: the drain
     step reads the Node again after each pause.
     """
-    if run.next is Next.CANCEL:
-        return run
-    situation = survey(read(run.instance, ports.claims), ports, Need.WORK)
+    return run if run.next is Next.CANCEL else _answer(run, read(run.instance, ports.claims), ports)
+
+
+def _answer(run: Run, record: TerminationRecord, ports: Ports) -> Run:
+    situation = survey(record, ports, Need.WORK)
     waited = _waited(situation.record, ports.clock.now())
     stays = _was_kept(situation) or (situation.lifecycle == IN_SERVICE and waited > SERVES_AGAIN)
     unread = _may_hold_unnoticed(situation) or (situation.held and situation.has_new_hook)
@@ -53,16 +55,12 @@ def answer_hooks(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
         situation.held or situation.lifecycle == TERMINATING
     )  # if requested just now, Auto Scaling knows whether it waits
     answered = [hook.name for hook in situation.our_hooks if may_wait and _complete(situation, hook.name, ports)]
-    if answered or (situation.held and situation.our_hooks):
+    if "answered" not in record.times and (answered or (situation.held and situation.our_hooks)):
         ports.claims.note(record.instance, times={"answered": now})
         record = replace(record, times={"answered": now, **record.times})
-    if (
-        answered
-        and not situation.ended
-        and not record.has(*ABRUPT)
-        and _hears_of_the_end(record, ports.clock, ports.claims)
-    ):
-        return answer_hooks(run, call, ports)
+    may_hear = answered and not situation.ended and not record.has(*ABRUPT)
+    if may_hear and (heard := _hears_of_the_end(record, ports.clock, ports.claims)):
+        return _answer(run, heard, ports)
     if situation.ended:
         ports.claims.note(record.instance, times={"terminated": now})
         return replace(run, version=record.version, next=Next.REMOVE, why=f"EC2 says {situation.state}")
@@ -118,17 +116,18 @@ def _came_back(situation: InstanceState) -> bool:
     return situation.lifecycle == IN_SERVICE and begun is not None and launched is not None and launched > begun
 
 
-def _hears_of_the_end(record: TerminationRecord, clock: Clock, claims: Claims) -> bool:
-    """Return whether a message reports within some seconds that EC2 has ended the instance: mostly it does, and a pause
-    with its step costs more than these seconds. With many instances that EC2 takes at once, none is waited for like
-    this.
+def _hears_of_the_end(record: TerminationRecord, clock: Clock, claims: Claims) -> TerminationRecord | None:
+    """Return the record once a message has reported, within some seconds, that EC2 has ended the instance: mostly it
+    does, and a pause with its step costs more than these seconds. With many instances that EC2 takes at once, none is
+    waited for like this.
     """
     for _ in range(HEARS_WITHIN):
         clock.sleep(1)
-        known = instance_fact(read(record.instance, claims), clock.now())
+        latest = read(record.instance, claims)
+        known = instance_fact(latest, clock.now())
         if known is not None and known.state in ENDED:
-            return True
-    return False
+            return latest
+    return None
 
 
 def _may_hold_unnoticed(situation: InstanceState) -> bool:

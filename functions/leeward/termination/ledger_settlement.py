@@ -39,13 +39,13 @@ def settle(situation: InstanceState, ports: Ports) -> str | None:
         ports.claims.note(record.instance, offsets=_entries(record, surge, settlement, ports.claims))
         if settlement == Offset(instance=record.instance):  # it offsets one; the next one reads the record again
             situation = replace(situation, record=read(record.instance, ports.claims))
-    request_offsets(record, ports)
+    request_offsets(read(record.instance, ports.claims), ports)
     return None
 
 
 def request_offsets(record: TerminationRecord, ports: Ports) -> None:
-    """Claim the instances to which offsets were passed on; a repeat finds the claim."""
-    for surge, instance in capacity_ledger.passed_on(read(record.instance, ports.claims)).items():
+    """Claim the instances to which the record, as it is now, passed offsets on; a repeat finds the claim."""
+    for surge, instance in capacity_ledger.passed_on(record).items():
         _request(instance, surge, record, ports)
 
 

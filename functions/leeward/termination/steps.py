@@ -5,7 +5,7 @@ the step can be run again: a termination first checks whether it has begun, and 
 changes nothing."""
 
 from collections.abc import Mapping
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -81,8 +81,6 @@ def claim(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
     if name != execution_name(record.instance, record.attempt):
         return _hand_over(run, start(record, ports))
     now = ports.clock.now()
-    with suppress(*UNANSWERED) if record.has(*ABRUPT) else nullcontext():
-        ports.claims.note(record.instance, times={"claimed": now})
     until = format_instant(now + decisions.GIVE_UP_AFTER)
     begun = replace(run, attempt=record.attempt, version=record.version, until=until).taken_by(record, now)
     if in_storm(record):
@@ -163,7 +161,8 @@ def _ask_group(run: Run, ports: Ports) -> Run:
     leaving = situation.lifecycle is None or role_of(situation.lifecycle) in ENDING
     returned = situation.pooled and not record.has(CauseKind.MANUAL)
     if situation.ended or leaving or returned:
-        ports.claims.note(record.instance, times={"terminating": ports.clock.now()})
+        if "terminating" not in record.times:
+            ports.claims.note(record.instance, times={"terminating": ports.clock.now()})
         return replace(run, why="it is leaving already")
     if unwanted := _why_unwanted(situation, ports):
         return replace(run, next=Next.CANCEL, why=unwanted)

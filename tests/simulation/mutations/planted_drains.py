@@ -25,7 +25,7 @@ OF_DRAINS = (
         story="answers the hooks that the group had when it was read last",
         edits=(
             edit(
-                "leeward.termination.hook_completion.answer_hooks",
+                "leeward.termination.hook_completion._answer",
                 " or (situation.held and situation.has_new_hook)",
                 "",
             ),
