@@ -231,9 +231,10 @@ def _kept_while_empty(what: str, number: int, remembered: Remembered) -> Callabl
 
 def _table() -> Operations:
     """Return the operations of termination records only; `read_all` counts one call for each hundred."""
-    writes = ("claim", "begin_attempt", "note", "note_attempt", "note_reboot", "forget_reboot", "withdraw", "plan")
-    writes = (*writes, "failed", "saw", "surge", "close", "once", "count")
-    operations: Operations = {name: lambda *_, **__: _one("dynamodb:UpdateItem") for name in writes}
+    writes = "begin_attempt claim close count failed forget_reboot note note_attempt note_reboot once plan saw surge"
+    operations: Operations = {
+        name: lambda *_, **__: _one("dynamodb:UpdateItem") for name in (*writes.split(), "withdraw")
+    }
     operations["read"] = lambda *_: _one("dynamodb:GetItem")
     operations["read_all"] = lambda _, names: _batched("dynamodb:BatchGetItem", names, 100)
     return operations
