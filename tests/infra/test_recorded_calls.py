@@ -34,11 +34,6 @@ RARELY_IN_THE_TABLE = {
     ("interruption", "dynamodb:BatchGetItem", "facts"): "a notice of a zonal shift",
     ("interruption", "dynamodb:PutItem", "facts"): "a notice of a zonal shift",
     ("reconciler", "dynamodb:PutItem", "disruption"): "a run that died while its groups were changed",
-    (
-        "reconciler",
-        "dynamodb:PutItem",
-        "once",
-    ): "a second look: a node that is gone or ill, a stale taint",
 }
 STARTS = {"executions.start": "states:StartExecution", "executions.wake": "states:SendTaskSuccess"}
 PORTS = frozenset(method.partition(".")[0] for method in METHODS)
