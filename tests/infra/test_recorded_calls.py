@@ -15,6 +15,7 @@ ROLES = {"taint": ("leeward-taint", "leeward-surge-read"), "act": ("leeward-act"
 RARELY = {
     ("leeward-act", "get pods"): "an eviction that meets a conflict",
     ("leeward-act", "list daemonsets"): "a node with pods of more than eight DaemonSets",
+    ("leeward-act", "list services"): "drain.settle: auto, where no load balancer is attached to the group",
     ("leeward-taint", "list endpointslices"): "an upgrade of nodes behind a Service of type LoadBalancer",
 }
 RARELY_IN_THE_TABLE = {

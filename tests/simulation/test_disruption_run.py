@@ -95,7 +95,7 @@ def test_expired_nodes_are_replaced():
     world = Disrupted(a_fleet(expire_after=timedelta(hours=1))).run(1.3)
     assert world.launches >= 1
     assert set(world.ends) == {"DisruptionDone"}
-    assert "expiration: 1 nodes gone, 1 launched" in world.story
+    assert "expiration: 1 node gone, 1 launched" in world.story
     assert world.untouched()
 
 

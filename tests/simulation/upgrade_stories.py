@@ -82,7 +82,7 @@ def _surplus():
     """An old node is ended by another tool: a new one is left over and has to go."""
     world = an_upgrade()
     end = world.world.fleet.end_instance
-    return world.at(BEGIN + 100, lambda: end(world.world.fleet.instances[FIRST], direct=True))
+    return world.at(BEGIN + 80, lambda: end(world.world.fleet.instances[FIRST], direct=True))
 
 
 def _denied(patch):

@@ -35,7 +35,7 @@ TROUBLE = pytest.mark.parametrize(
 OF_THE_DEPLOYMENT = {
     *("clock", "clusters", "catalog", "claims", "executions", "dead_letters", "redelivery", "upgrade_executions"),
     *("managed_upgrade_executions", "disruptions", "disruption_executions", "pauses", "policy_store"),
-    *("deployment", "queue_arns", "hook_mark", "origins", "budget", "places", "place"),
+    *("deployment", "queue_arns", "hook_mark", "origins", "budget", "places", "place", "caller"),
 }
 """Ports and values of `Ports` that are the same for every cluster."""
 

@@ -222,7 +222,7 @@ def test_an_order_that_was_never_requested_is_dropped_when_the_policy_holds_agai
     system.clusters.policies_of[CLUSTER] = policies(replace(PRESCALE, on_shift=OnShift.HOLD))
     minutes_later(system)
     assert len(system.groups.launches) == 1
-    assert "nodes not launched: no policy prescales its group any more" in prescales(system)[0].refused[GROUP]
+    assert "nodes are not launched: no policy prescales its group any more" in prescales(system)[0].refused[GROUP]
 
 
 def test_the_capacity_leaves_after_the_shift_although_no_policy_selects_the_group_any_more():
