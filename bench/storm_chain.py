@@ -62,13 +62,14 @@ class End:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chain:
     """Result of one chain. `tainted` and `gone`: seconds from the warnings until the last node was tainted and the last
-    record closed. `violations`: invariants that were broken, in words.
+    record closed. `throttled`: calls to AWS; `violations`: invariants that were broken, in words.
     """
 
     end: End
     tainted: float
     gone: float
     executions: int
+    throttled: int
     violations: tuple[str, ...]
     cpu: float
 
@@ -97,6 +98,7 @@ def storm(count: int, way: Way = Way.SMOOTH) -> Chain:
         tainted=max(when for node, when in first.items() if node in warned) - at[0],
         gone=max(one["closed"].timestamp() for one in times if "closed" in one) - at[0],
         executions=outcome.executions,
+        throttled=world.injector.counts["AWS throttled"],
         violations=(*map(str, outcome.violations), *map(str, outcome.unexpected)),
         cpu=time.process_time() - began,
     )

@@ -85,7 +85,8 @@ def test_a_pod_is_named_only_where_its_budgets_hold_it():
         world.clock.advance(seconds=61)
         checker.after_event(world)
     ended(world, "PodEvictionFailure", STAYS)
-    assert {one.rule for one in checker.after_event(world)} - {Rule.NOTIFIED} == {Rule.LIVENESS}
+    found = [one.rule for one in checker.after_event(world) if one.rule is not Rule.NOTIFIED]
+    assert found == [Rule.LIVENESS]
 
 
 @pytest.mark.parametrize("machine", ["node-group-upgrade", "disruption"])
