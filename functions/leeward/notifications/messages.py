@@ -158,7 +158,7 @@ def _runs(*inlines: dict[str, Any]) -> dict[str, Any]:
 def _pagerduty(content: Content, event: Announced) -> dict[str, Any] | None:
     """Return an event of the Events API v2 without its `routing_key`, which EventBridge's connection adds. An instance
     has one incident: a drain that is blocked or has failed opens it, its end resolves it. So has a group: an upgrade
-    that an alarm holds or that has failed opens it, and it is resolved once the upgrade goes on or ends well. Nothing
+    that an alarm holds or that has failed opens it, and it is resolved once the upgrade continues or ends well. Nothing
     else is one: windows, canaries, pauses and dropped runs are as the policy wants them.
     """
     key = visible(f"leeward/{content.key}")[:LONGEST_KEY]

@@ -19,13 +19,13 @@ def _failed(record: UpgradeRecord) -> str:
 
 def _paused(record: UpgradeRecord) -> str:
     if record.control is ControlRequest.PAUSE:
-        return f"{upgrade_command(record, 'resume')} goes on"
-    return f"leeward resume --cluster {shlex.quote(record.cluster)} --why TEXT ends the pause"
+        return f"{upgrade_command(record, 'resume')} continues it"
+    return f"leeward resume --cluster {shlex.quote(record.cluster)} ends the pause"
 
 
 def _by_itself(record: UpgradeRecord) -> str:
     until = record.hold.until if record.hold is not None else None
-    when = f"it goes on by itself at {format_instant(until)}" if until else "it goes on by itself once that is over"
+    when = f"it continues by itself at {format_instant(until)}" if until else "it continues by itself once that is over"
     return f"{when}; {upgrade_command(record, 'abort')} ends it"
 
 
@@ -39,10 +39,10 @@ GO_ON: Mapping[str, Callable[[UpgradeRecord], str]] = {
     "window": _by_itself,
     "canary": _canary,
 }
-"""What ends each kind of a hold (`upgrade.control.Hold`)."""
+"""Ends of each kind of a hold (`upgrade.control.Hold`)."""
 
 AFTER: Mapping[str, Callable[[UpgradeRecord], str]] = {"Upgrade Failed": _failed}
-"""What follows other events than a hold, where it is more than the status."""
+"""Commands after other events than a hold, where it is more than the status."""
 
 
 def runs_command(cluster: str) -> str:

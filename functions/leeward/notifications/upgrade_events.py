@@ -1,4 +1,4 @@
-"""Events of a change of an upgrade's record: it starts, is held, goes on, is rolled back, or ends.
+"""Events of a change of an upgrade's record: it starts, is held, continues, is rolled back, or ends.
 
 Decides which events a change causes and what they contain, as `notifications.events` does for terminations. The id of
 an event is made of the group, the upgrade and what has happened to it: a step that is retried writes the same record,
@@ -116,7 +116,7 @@ def _changed(before: UpgradeRecord, after: UpgradeRecord, at: datetime) -> Itera
         yield _event(UpgradeEventType.HELD, after, at, format_instant(after.hold.since), reason=after.hold.why)
     if before.hold is not None and after.hold is None and after.rolling_back is before.rolling_back:
         since = format_instant(before.hold.since)
-        reason = f"it goes on, after: {before.hold.why}"
+        reason = f"it continues, after: {before.hold.why}"
         yield _event(UpgradeEventType.RESUMED, after, at, since, reason=reason)
 
 

@@ -62,7 +62,7 @@ def test_a_canary_that_waits_is_held_with_its_end_and_the_commands_against_it():
     assert (event.type, event.reason) == (HELD, CANARY.why)
     assert event.detail()["hold"] == {"kind": "canary", "until": "2026-03-01T12:30:00Z"}
     assert event.next == (
-        "it goes on by itself at 2026-03-01T12:30:00Z; leeward upgrade abort web --cluster blue ends it, "
+        "it continues by itself at 2026-03-01T12:30:00Z; leeward upgrade abort web --cluster blue ends it, "
         "leeward upgrade rollback web --cluster blue takes it back"
     )
 
@@ -70,7 +70,7 @@ def test_a_canary_that_waits_is_held_with_its_end_and_the_commands_against_it():
 def test_a_pause_names_the_command_that_ends_it():
     paused = NotedHold(kind="paused", since=NOON, why="paused by the operator")
     by_operator = replace(RUNS, hold=paused, control=ControlRequest.PAUSE)
-    assert the_event(RUNS, by_operator).next == "leeward upgrade resume web --cluster blue goes on"
+    assert the_event(RUNS, by_operator).next == "leeward upgrade resume web --cluster blue continues it"
     assert the_event(RUNS, replace(RUNS, hold=paused)).next.startswith("leeward resume --cluster blue")
 
 

@@ -11,7 +11,7 @@ from typing import Any, Self
 UP, DOWN, ENTER, ESCAPE = "up", "down", "enter", "escape"
 _NAMES = {b"\r": ENTER, b"\n": ENTER, b"\x1b": ESCAPE, b"\x7f": ESCAPE, b"k": UP, b"j": DOWN}
 _ARROWS = {b"A": UP, b"B": DOWN}  # last byte of \x1b[A and of \x1bOA, which some terminals send
-GONE = b"q"  # of a terminal that is gone, such as a lost connection: it is ready for ever, and the view ends
+GONE = b"q"  # read of a terminal that is gone (a lost connection), which is always ready: it ends the view as `q` does
 REST = 0.05  # seconds in which the bytes of one key arrive, over a slow line too
 
 
