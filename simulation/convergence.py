@@ -11,7 +11,7 @@ from leeward.model import well_known
 from local.cluster.objects import Obj, name_of
 from simulation.asked import AskedOf
 from simulation.disruption_rules import DISRUPTIONS_EVENTUAL, of_open_disruptions, owed_by_disruption
-from simulation.drained import left_behind
+from simulation.drained import node_behind, still_on
 from simulation.facts import group_of, is_ahead
 from simulation.foreign_taints import tainted_by_others
 from simulation.leaving_rules import exclusions, replicas
@@ -102,7 +102,8 @@ def open_records(view: WorldView, asked: AskedOf) -> Iterator[str]:
     for instance, opened in view.open_since.items():
         begun = view.working_since(instance)
         rests = view.now - max(view.rested_since(instance) or 0, opened)
-        hook_holds = instance in view.asked_by_us and bool(left_behind(instance, view))
+        node = node_behind(instance, view)
+        hook_holds = instance in view.asked_by_us and node is not None and bool(still_on(node, view))
         held = hook_holds or waits_for_others(instance, view)
         at_work = begun is not None and (held or view.now - begun < STUCK_AFTER.total_seconds())
         resting = begun is None and rests < COOLDOWN.total_seconds()

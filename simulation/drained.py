@@ -21,11 +21,14 @@ def left_behind(instance: str, view: WorldView, *, asked: bool = True) -> list[s
     """Return the pods that could still leave, on the node of an instance that is released; without `asked` only those
     that are not terminating.
     """
-    now, node = _instant(view.now), node_behind(instance, view)
-    if node is None or _came_late(node, instance, view):
-        return []
+    node = node_behind(instance, view)
+    return [] if node is None or _came_late(node, instance, view) else still_on(node, view, asked=asked)
+
+
+def still_on(node: Obj, view: WorldView, *, asked: bool = True) -> list[str]:
+    """Return the pods that could still leave the node; without `asked` only those that are not terminating."""
     leaving = [pod for pod in _leaving(node, view) if asked or "deletionTimestamp" not in pod["metadata"]]
-    return [path_name(pod) for pod in leaving if not _stuck(pod, node, now)]
+    return [path_name(pod) for pod in leaving if not _stuck(pod, node, _instant(view.now))]
 
 
 def silent_for(instance: str, view: WorldView) -> float:

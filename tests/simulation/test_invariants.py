@@ -410,6 +410,17 @@ def test_an_open_record_may_be_at_work_but_not_for_ever(world, checker):
     assert rules(checker.at_the_end(world)) == [Rule.RECORD]
 
 
+def test_our_hook_holds_a_node_while_its_pods_may_not_leave_even_if_it_joined_just_before(world, checker):
+    world.pods("web-1", minAvailable=1)
+    world.records[INSTANCE] = a_record(times={"claimed": START - timedelta(days=1)})
+    world.open_executions.add(f"{INSTANCE}-1")
+    world.asked_by_us.add(INSTANCE)
+    world.clock.advance(minutes=121)
+    assert Rule.RECORD not in rules(checker.at_the_end(world))
+    world.asked_by_us.clear()
+    assert Rule.RECORD in rules(checker.at_the_end(world))
+
+
 @pytest.mark.parametrize("desired", [0, 2])
 def test_groups_are_at_their_desired_size_at_the_end(world, checker, desired):
     world.groups[GROUP] = replace(world.groups[GROUP], desired=desired)
