@@ -101,12 +101,14 @@ def _with_answers(
 
 def adopted(record: UpgradeRecord, observation: Observation) -> UpgradeRecord:
     """Return the record with new members of the group as surge nodes, where the desired size was raised instead of
-    launching. Each member counts once: an offset one stays in the group while the others have not come.
+    launching. Each member counts once: an offset one stays in the group while the others have not come. No more than
+    the desired size is larger by: a raise that failed brings none, and the group may replace a surge node meanwhile.
     """
-    if not record.raised:
+    came = min(record.raised, observation.group.desired - record.desired - len(record.ahead))
+    if came <= 0:
         return record
     passed = {*record.ahead, *record.counted}
-    new = [instance for instance in _new_members(observation) if instance.id not in passed][: record.raised]
+    new = [instance for instance in _new_members(observation) if instance.id not in passed][:came]
     left = record.raised - len(new)
     return replace(
         record,

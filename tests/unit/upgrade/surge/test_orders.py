@@ -8,7 +8,7 @@ from leeward.policy.document import ClusterSettings
 from leeward.upgrade.observation import Observation
 from leeward.upgrade.record import Order, SurgeNode
 from leeward.upgrade.surge import orders
-from leeward.upgrade.surge.orders import launch_ordered, raise_desired_size
+from leeward.upgrade.surge.orders import adopted, launch_ordered, raise_desired_size
 from tests.fakes.builders import GROUP, a_group
 from tests.fakes.system import FakeSystem
 from tests.unit.upgrade.builders import a_node, a_policy, an_upgrade, begun
@@ -115,3 +115,14 @@ def test_the_desired_size_is_raised_until_the_group_has_launched_in_each_zone_wi
 
 def test_a_group_that_never_launches_in_a_zone_is_not_raised_without_an_end(system):
     assert len(raises_until_each_zone_has_a_new_node(system, group_zones="c", most=20)) == 4
+
+
+@pytest.mark.parametrize(("desired", "came"), [(3, ()), (4, ("i-n2",)), (5, ("i-n2",))])
+def test_a_raise_that_failed_brings_no_surge_node_where_the_group_replaces_another(system, desired, came):
+    """n1 has ended, n2 came in its place; the desired size is 3 with the surge node and 4 once the raise took effect."""
+    record = begun(system, refusal="ValidationError", desired=2, raised=1, ahead={"i-n1": SurgeNode(zone="a")})
+    nodes = [a_node(name, zone) for name, zone in {"o1": "a", "o2": "b", "n2": "a"}.items()]
+    shown = an_upgrade(*nodes, new=("n2",), policy=a_policy(TWO))
+    shown = replace(shown, group=replace(shown.group, desired=desired))
+    after = adopted(record, Observation(preflight=shown, instances={}, settings=ClusterSettings(name="blue")))
+    assert (tuple(after.ahead), after.raised) == (("i-n1", *came), 1 - len(came))
