@@ -11,7 +11,7 @@ from leeward.model import well_known
 from local.cluster.objects import Obj, name_of
 from simulation.asked import AskedOf
 from simulation.disruption_rules import DISRUPTIONS_EVENTUAL, of_open_disruptions, owed_by_disruption
-from simulation.drained import node_behind, still_on
+from simulation.drained import grace_left, node_behind, still_on
 from simulation.facts import group_of, is_ahead
 from simulation.foreign_taints import tainted_by_others
 from simulation.leaving_rules import exclusions, replicas
@@ -96,7 +96,8 @@ def _messages(view: WorldView) -> Iterator[str]:
 def open_records(view: WorldView, asked: AskedOf) -> Iterator[str]:
     """Yield open records without an execution. A pause until the next one is short, unless the maintenance is far
     ahead. Our hook holds an instance that we have asked its group to terminate for as long as its pods may not leave,
-    and a node that did not come back from its reboot is not replaced in an outage.
+    a drain waits for the grace of a pod that is terminating, and a node that did not come back from its reboot is not
+    replaced in an outage.
     `asked`: the requests of the whole run; the view has forgotten old ones.
     """
     for instance, opened in view.open_since.items():
@@ -104,7 +105,7 @@ def open_records(view: WorldView, asked: AskedOf) -> Iterator[str]:
         rests = view.now - max(view.rested_since(instance) or 0, opened)
         node = node_behind(instance, view)
         hook_holds = instance in view.asked_by_us and node is not None and bool(still_on(node, view))
-        held = hook_holds or waits_for_others(instance, view)
+        held = hook_holds or waits_for_others(instance, view) or (node is not None and grace_left(node, view))
         at_work = begun is not None and (held or view.now - begun < STUCK_AFTER.total_seconds())
         resting = begun is None and rests < COOLDOWN.total_seconds()
         if not (at_work or resting or is_ahead(asked.taken_at(instance, view.now), view)):

@@ -31,6 +31,12 @@ def still_on(node: Obj, view: WorldView, *, asked: bool = True) -> list[str]:
     return [path_name(pod) for pod in leaving if not _stuck(pod, node, _instant(view.now))]
 
 
+def grace_left(node: Obj, view: WorldView) -> bool:
+    """Return whether a pod of the node is terminating and its grace is not over."""
+    ends = (pod["metadata"].get("deletionTimestamp") for pod in _leaving(node, view))
+    return any(as_instant(end) > _instant(view.now) for end in ends if end is not None)
+
+
 def silent_for(instance: str, view: WorldView) -> float:
     """Return the seconds for which the instance's kubelet has not reported its Node Ready; 0 for a Ready one."""
     node = node_behind(instance, view)

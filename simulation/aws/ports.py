@@ -2,7 +2,7 @@
 Auto Scaling."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
 from leeward.adapters.aws.instances import EMPTY_LASTS
@@ -89,6 +89,7 @@ class SimGroups:
         self.hooks_put = Journal[tuple[str, str]]()  # each time
         self.asked_for: set[str] = set()  # instances that we asked a group to end
         self.misdirected = Journal[tuple[str, str, str]]()  # heartbeats for an action that has never waited
+        self._passed: set[tuple[str, str, str]] = set()  # no look tells: they left before the hook was put
 
     def describe(self, names: Iterable[str]) -> Mapping[str, Group]:
         """Return the groups that exist."""
@@ -116,7 +117,14 @@ class SimGroups:
         self._there(hook.group)
         self.put.add((hook.group, hook.name))
         self.hooks_put.append((hook.group, hook.name))
-        self._fleet.groups[hook.group].hooks[hook.name] = (hook, default_result)
+        hooks = self._fleet.groups[hook.group].hooks
+        if hook.name not in hooks:
+            self._passed.update((hook.group, hook.name, instance) for instance in self._leaving(hook.group))
+        hooks[hook.name] = (hook, default_result)
+
+    def _leaving(self, group: str) -> Iterator[str]:
+        members = (one for one in self._fleet.instances.values() if one.group == group)
+        return (one.id for one in members if (one.lifecycle or "").startswith("Terminating"))
 
     def delete_hook(self, *, group: str, hook: str) -> None:
         """Delete a hook. Instances that it holds proceed, except launches, which are abandoned."""
@@ -140,7 +148,7 @@ class SimGroups:
         waited = self._fleet.heartbeat(group, hook, instance)
         if waited:
             self.heartbeats.append((group, hook, instance, True))
-        elif not self._fleet.has_waited(group, hook, instance):
+        elif not self._fleet.has_waited(group, hook, instance) and (group, hook, instance) not in self._passed:
             self.misdirected.append((group, hook, instance))
         return waited
 

@@ -213,3 +213,14 @@ def test_ec2_forgets_an_instance_an_hour_after_its_end():
     assert account.state() == "terminated"
     account.pass_time(1000)
     assert account.instances.describe([FIRST]) == {}
+
+
+def test_a_heartbeat_is_misdirected_unless_the_hook_was_put_after_the_instance_began_to_leave():
+    account = Account(size=2, hooks=[LEAVE])
+    account.groups.heartbeat(group="g", hook="leave", instance=FIRST)
+    assert account.groups.misdirected == [("g", "leave", FIRST)]
+    account.groups.terminate(instance=FIRST, decrement=False)
+    late = LifecycleHook(name="late", group="g", transition=TERMINATING, heartbeat_timeout=300)
+    account.groups.put_hook(late, default_result=HookResult.CONTINUE)
+    account.groups.heartbeat(group="g", hook="late", instance=FIRST)
+    assert account.groups.misdirected == [("g", "leave", FIRST)]

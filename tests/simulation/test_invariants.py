@@ -10,6 +10,7 @@ from leeward.model.group import HookResult
 from leeward.model.termination import LaunchOption, LaunchPlan, Outcome, Replacement
 from leeward.policy.document import DrainPolicy
 from leeward.ports.kubernetes import EvictionRefusedError
+from local.cluster.deletion import DeleteOptions
 from local.cluster.history import Cause as Loss
 from simulation.asked import Asked, Kind
 from simulation.aws.books import Book
@@ -418,6 +419,17 @@ def test_our_hook_holds_a_node_while_its_pods_may_not_leave_even_if_it_joined_ju
     world.clock.advance(minutes=121)
     assert Rule.RECORD not in rules(checker.at_the_end(world))
     world.asked_by_us.clear()
+    assert Rule.RECORD in rules(checker.at_the_end(world))
+
+
+def test_a_drain_may_wait_for_the_grace_of_a_pod_and_no_longer(world, checker):
+    (pod,) = world.pods("web-1")
+    world.records[INSTANCE] = a_record(times={"claimed": START - timedelta(days=1)})
+    world.open_executions.add(f"{INSTANCE}-1")
+    world.cluster.delete("pods", pod.name, pod.namespace, options=DeleteOptions(grace=4 * 3600))
+    world.clock.advance(hours=3)
+    assert Rule.RECORD not in rules(checker.at_the_end(world))
+    world.clock.advance(hours=1)
     assert Rule.RECORD in rules(checker.at_the_end(world))
 
 

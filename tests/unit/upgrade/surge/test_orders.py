@@ -119,7 +119,7 @@ def test_a_group_that_never_launches_in_a_zone_is_not_raised_without_an_end(syst
 
 @pytest.mark.parametrize(("desired", "came"), [(3, ()), (4, ("i-n2",)), (5, ("i-n2",))])
 def test_a_raise_that_failed_brings_no_surge_node_where_the_group_replaces_another(system, desired, came):
-    """n1 has ended, n2 came in its place; the desired size is 3 with the surge node and 4 once the raise took effect."""
+    """n1 has ended, n2 came in its place; the size is 3 with the surge node, 4 once it was raised."""
     record = begun(system, refusal="ValidationError", desired=2, raised=1, ahead={"i-n1": SurgeNode(zone="a")})
     nodes = [a_node(name, zone) for name, zone in {"o1": "a", "o2": "b", "n2": "a"}.items()]
     shown = an_upgrade(*nodes, new=("n2",), policy=a_policy(TWO))
