@@ -14,6 +14,7 @@ from leeward.policy.document import Budget, NodePolicy, Reason
 from leeward.policy.selection import policy_for
 from leeward.upgrade.surge.sizes import parallelism
 from local.cluster.objects import Obj, annotations_of, controller_of, name_of
+from simulation.disruption_rules import of_open_disruptions
 from simulation.facts import group_of
 from simulation.node_instances import instance_behind
 from simulation.unasked_nodes import Unasked
@@ -59,8 +60,10 @@ class Pace:
                 yield from self._over_budget(policy, node, view)
 
     def _counts(self, node: Obj, group: Group, view: WorldView) -> bool:
-        """Return whether the node counts here: not one of a disruption run, nor one without pods."""
-        of_run = bool(view.disrupting) and not view.rolls(group.name)
+        """Return whether the node counts here: not one of a disruption run, which may have chosen it just before an
+        upgrade of its group began, nor one without pods.
+        """
+        of_run = instance_behind(node) in of_open_disruptions(view) or (view.disrupting and not view.rolls(group.name))
         return not of_run and not self._unasked.is_urgent(node, view) and self._holds_pods(node, view)
 
     def _with_pods(self, group: Group, view: WorldView) -> Iterator[Obj]:

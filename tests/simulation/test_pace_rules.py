@@ -12,6 +12,7 @@ from simulation.aws.recovery import Shifted
 from simulation.invariants import Checker, Rule
 from simulation.pace_rules import UNSEEN
 from tests.fakes.builders import GROUP, ZONE, a_group
+from tests.fakes.disruptions import a_disruption
 from tests.simulation.view_stand_in import INSTANCE, NODE, TAINT, World
 
 OTHER = "i-b"
@@ -102,6 +103,16 @@ def test_neither_does_a_broken_node_nor_one_without_pods_nor_one_in_a_closed_zon
     run = a_world()
     run.rolled, run.disrupting = set(), {"blue-1-1"}
     assert [found(world) for world in (broken, empty, closed, run)] == [[], [], [], []]
+
+
+def test_a_run_may_taint_what_it_chose_before_an_upgrade_began_and_the_upgrade_may_add_nothing():
+    def run_of(*names):
+        world = a_world()
+        world.disruptions = {"blue": replace(a_disruption(), nodes={name: f"i-{name[-1]}" for name in names})}
+        return world
+
+    assert found(run_of("node-a", "node-b")) == []
+    assert found(run_of("node-a"))
 
 
 def test_a_pod_that_opts_out_is_not_evicted_for_a_run():
