@@ -119,9 +119,10 @@ def adopted(record: UpgradeRecord, observation: Observation) -> UpgradeRecord:
     )
 
 
-def raise_desired_size(record: UpgradeRecord, observation: Observation, ports: Ports) -> UpgradeRecord:
+def raise_desired_size(record: UpgradeRecord, observation: Observation, ports: Ports, *, gating: bool) -> UpgradeRecord:
     """Raise the desired size by the surge nodes that are missing, where LaunchInstances does not serve the group; then
-    by one at a time while the group has launched elsewhere and a zone with old nodes has no new one.
+    by one at a time while the group has launched elsewhere and a zone with old nodes has no new one. `gating`: the gate
+    waits, as it does again in a start that continues after old nodes were cordoned.
 
     Idempotent: the record keeps the size, which is calculated once for each raise. Raises RecordChangedError.
     """
@@ -130,7 +131,7 @@ def raise_desired_size(record: UpgradeRecord, observation: Observation, ports: P
     snapshot = observation.preflight.snapshot
     if not record.wanted and why_zones_wait(snapshot, observation.group):
         return record  # the group would choose the zone by itself
-    missing = _missing(record, observation)
+    missing = _missing(record, observation, gating=gating)
     if missing or not record.wanted:
         group = described(record.group, ports.groups)
         wanted = group.desired + missing
@@ -144,7 +145,7 @@ def raise_desired_size(record: UpgradeRecord, observation: Observation, ports: P
     return record
 
 
-def _missing(record: UpgradeRecord, observation: Observation) -> int:
+def _missing(record: UpgradeRecord, observation: Observation, *, gating: bool) -> int:
     """Return by how many to raise now: first by the surge; later by one, once every raise has brought its instance and
     the gate still waits for a zone. The group launches where it has the fewest instances, so first in each of its
     zones that holds none: the limit is twice its zones. Instances of an earlier target bring no new node: they count
@@ -158,7 +159,7 @@ def _missing(record: UpgradeRecord, observation: Observation) -> int:
     most = max(record.surge, 2 * max(len(zones), len(observation.group.zones)))
     new = ahead - {member.instance.id for member in preflight.old}
     room = len(new) < most and len(ahead) < preflight.max_surge
-    return int(bool(bereft) and not record.raised and not record.cordoned and room)
+    return int(bool(bereft) and not record.raised and (gating or not record.cordoned) and room)
 
 
 def _new_members(observation: Observation) -> list[GroupInstance]:
