@@ -55,8 +55,11 @@ def _counts(instance: str, lifecycle: str, record: UpgradeRecord, view: WorldVie
 
 
 def _is_of_upgrades(instance: str, view: WorldView) -> bool:
-    """Return whether an upgrade terminates it; a surplus that was ending before is no instance that it adds."""
-    return any(cause.startswith("upgrade#") for cause in view.known_causes(instance))
+    """Return whether an upgrade terminates it and nothing else replaces it; a surplus that was ending before is no
+    instance that the upgrade adds.
+    """
+    causes = {cause.partition("#")[0] for cause in view.known_causes(instance)}
+    return "upgrade" in causes and causes <= {"upgrade", "surplus"}
 
 
 def _size(group: Group, record: UpgradeRecord, view: WorldView) -> int:
