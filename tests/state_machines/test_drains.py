@@ -97,6 +97,38 @@ def test_a_node_that_is_never_initialized_is_not_waited_for_longer_than_a_minute
     assert timedelta(seconds=60) <= waited < timedelta(seconds=70)
 
 
+def test_an_instance_whose_node_is_deleted_while_it_drains_keeps_its_pods_and_its_settle_time():
+    """The kubelet goes on stopping the pods, and load balancers go on sending requests to the instance."""
+    system = a_system(pods=[a_pod("first", grace=60), a_critical_pod()])
+    claim(system, CauseKind.MANUAL)
+    left = {}
+
+    def delete_node(*_):
+        if "evict shop/first" in system.kubernetes.done:
+            system.kubernetes.by_name.pop(f"node-{I}", None)
+        if not system.kubernetes.by_key:
+            left.setdefault("last pod", system.clock.now())
+
+    assert Walker(system, before=delete_node).run(I).ended == "Terminated"
+    assert system.kubernetes.done[:2] == ["evict shop/first", "evict shop/dns"]
+    assert left["last pod"] >= START + timedelta(seconds=60)
+    assert system.claims.records[I].times["terminating"] >= left["last pod"] + timedelta(seconds=60)
+
+
+def test_a_pod_that_is_blocked_on_a_deleted_node_holds_its_instance_no_longer_than_the_drain_lasts():
+    """A node that is no more cannot return to service."""
+    system = a_system(pods=[a_pod()], budgets=[a_budget(0)], drain=DrainPolicy(timeout=timedelta(minutes=5)))
+    claim(system, CauseKind.MANUAL)
+
+    def delete_node(*_):
+        if system.clock.now() >= START + timedelta(minutes=1):
+            system.kubernetes.by_name.clear()
+
+    assert Walker(system, before=delete_node).run(I).ended == "Terminated"
+    waited = system.claims.records[I].times["terminating"] - START
+    assert timedelta(minutes=5) <= waited < timedelta(minutes=6)
+
+
 def test_a_last_call_waits_for_no_wave():
     """Whatever blocks the wave before, a critical pod is evicted before it would have to be deleted."""
     system = a_system(

@@ -64,7 +64,7 @@ def test_a_node_that_joins_late_in_a_scale_in_is_drained_as_long_as_the_instance
 
 def test_a_surplus_node_that_joins_after_its_termination_was_asked_for_is_drained_and_not_returned():
     system = booting(budgets=[a_budget(0)])
-    system.claims.claim(a_subject(I), surplus(a_surge("i-0new"), START), START)
+    system.claims.claim(a_subject(I, node=None), surplus(a_surge("i-0new"), START), START)
     happens = Happens(
         system,
         after(30, joins(system)),

@@ -58,7 +58,8 @@ def a_system(*, hooks=(), pods=(), budgets=(), drain=DEFAULTS, group=None):
 
 def claim(system, kind, *, deadline=None, id_="event-1", hook=None):
     cause = Cause(id=id_, kind=kind, at=START, deadline=deadline, hook=hook, hook_ours=hook is not None)
-    return system.claims.claim(a_subject(I), cause, system.clock.now())
+    node = f"node-{I}" if f"node-{I}" in system.kubernetes.by_name else None
+    return system.claims.claim(a_subject(I, node=node), cause, system.clock.now())
 
 
 def spot(system):

@@ -5,10 +5,10 @@ A step works for some seconds and re-reads each second, because three state tran
 of work; then it hands over to a pause. An API server that cannot be connected to, or that lists no pods, is waited for,
 never read as an empty node. A write that fails is no such server: the drain's time runs out whatever it runs into."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from math import ceil
 from typing import Any
 
@@ -21,6 +21,7 @@ from leeward.ports.clock import Clock
 from leeward.ports.kubernetes import Kubernetes
 from leeward.termination import deadlines, decisions, evacuated, settling, target_deregistration, volume_detachment
 from leeward.termination.capacity_ledger import only_surplus
+from leeward.termination.deleted_node import last_known, without_node
 from leeward.termination.drain_events import (
     DEREGISTERING,
     DETACHING,
@@ -44,7 +45,6 @@ from leeward.termination.run import Next, Run
 from leeward.workflow.steps import Step
 
 SETTLING_PAUSE = 60  # seconds between two looks at an empty node that stays for a while
-INITIALIZED_WITHIN = timedelta(seconds=60)  # a Node that has registered; the cloud controller takes seconds
 
 
 def drain(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
@@ -179,20 +179,6 @@ STEPS: Mapping[str, Step[Run]] = {
 }
 
 
-def _without_node(
-    run: Run, situation: InstanceState, started: datetime, uninitialized: Sequence[Node], clock: Clock
-) -> Run:
-    """Wait for the cloud controller where it has not initialized a Node yet: it may be the instance's, and take pods
-    between this look and the termination. Otherwise there is nothing to drain.
-    """
-    end = started + INITIALIZED_WITHIN
-    if uninitialized and clock.now() < end:
-        names = ", ".join(one.name for one in uninitialized)
-        why = f"no Node of the cluster stands for it yet; the cloud controller has to initialize {names}"
-        return pause_drain(run, situation, started, why, clock, hint=5, moments=[end])
-    return replace(run, next=Next.DRAINED, pause=0, why="no Node of the cluster stands for it: nothing to drain")
-
-
 def _without_cluster(run: Run, situation: InstanceState, error: ClusterGoneError) -> Run:
     """Return the step of an instance whose cluster EKS has deleted: nothing of it can be drained any more. If its group
     ends it, it is released at once, or the deletion of the group would wait for our hook. Any other stays; if EC2 takes
@@ -208,11 +194,13 @@ def _drain_node(run: Run, situation: InstanceState, started: datetime, ports: Po
     record = situation.record
     kubernetes = ports.clusters.kubernetes(record.subject.cluster)
     node, uninitialized = find_node_or_uninitialized(record, kubernetes)
-    if node is None:
-        return _without_node(run, situation, started, uninitialized, ports.clock)
-    run = replace(run, node=node.name)
+    deleted = None if node or uninitialized else last_known(situation, started, kubernetes, ports.clock.now())
+    known = node or deleted
+    if known is None:
+        return without_node(run, situation, started, uninitialized, ports.clock)
+    run = replace(run, node=known.name)
     try:
-        node = _tainted(node, situation, started, kubernetes, ports)
+        node = deleted or _tainted(known, situation, started, kubernetes, ports)
         awaited = target_deregistration.before_eviction(situation, started, node, ports)
         if awaited is not None:
             why = report_awaited(awaited, DEREGISTERING, node, situation, ports)

@@ -57,6 +57,12 @@ OF_DRAINS = (
         tests=("tests/unit/termination/test_settling.py",),
     ),
     Planted(
+        name="an instance whose Node was deleted as it drained ends at once",  # the rule SETTLED fails a world
+        story="takes a deleted Node for an empty one",
+        edits=(edit(f"{TERMINATION}.deleted_node.last_known", "if not name or", "if True or"),),
+        tests=("tests/state_machines/test_drains.py",),
+    ),
+    Planted(
         name="the empty node of a Capacity Block is terminated at once",
         story="settles it as any other node",
         edits=(
