@@ -249,9 +249,11 @@ class Injector:
         return ended > 0 and self._timeline.now() < ended + within
 
     def stop(self) -> None:
-        """End all faults: later events have to converge."""
-        self.active = False
-        self.api_down_until = self.api_hangs_until = self.api_slow_until = 0.0
+        """End all faults: later events have to converge. Rules still know that trouble has lasted until now."""
+        self.active, now = False, self._timeline.now()
+        self.api_down_until = min(self.api_down_until, now)
+        self.api_hangs_until = min(self.api_hangs_until, now)
+        self.api_slow_until = min(self.api_slow_until, now)
         self.refused.clear()
         self.zones_down.clear()
         self.crowded.clear()

@@ -95,6 +95,19 @@ def test_faults_end_when_they_are_stopped():
     injector.disturb("list nodes")
 
 
+@pytest.mark.parametrize("trouble", ["api_down_until", "api_hangs_until", "api_slow_until"])
+def test_trouble_that_ends_with_the_faults_is_known_to_have_lasted_until_then(trouble):
+    timeline = Timeline()
+    injector = an_injector(timeline)
+    setattr(injector, trouble, timeline.now() + 600)
+    timeline.run_until(timeline.now() + 100)
+    injector.stop()
+    assert not injector.troubled(0)
+    assert injector.troubled(1)
+    timeline.run_until(timeline.now() + 60)
+    assert not injector.troubled(60)
+
+
 def test_kubernetes_has_troubles_of_its_own():
     with pytest.raises(ThrottledError):
         an_injector(kubernetes_throttled=1).disturb("list nodes")
