@@ -133,10 +133,12 @@ class SimClaims:
             )
 
     def withdraw(self, instance: str, cause: str) -> TerminationRecord:
-        """Move a cause of an open record to the earlier ones; it decides nothing any more."""
+        """Move a cause of an open record to the earlier ones, unless the termination was requested; it decides nothing
+        any more.
+        """
         there = self._present(instance)
         withdrawn = tuple(replace(one, withdrawn=True) for one in there.causes if one.id == cause)
-        if there.status is not Status.OPEN or not withdrawn:
+        if there.status is not Status.OPEN or not withdrawn or "terminating" in there.times:
             return self._parsed(there)
         causes = tuple(one for one in there.causes if one.id != cause)
         earlier = (*there.earlier_causes, *withdrawn)

@@ -11,6 +11,7 @@ from leeward.doctor import expected
 from leeward.errors import AccessDeniedError
 from leeward.model.facts import FactKind, Sheet
 from leeward.model.launch import LaunchSource
+from leeward.model.termination import Cause, CauseKind
 from leeward.model.zone_record import GroupSizes
 from leeward.policy.document import ClusterPolicies, ClusterSettings
 from leeward.ports.kubernetes import Listed
@@ -28,6 +29,7 @@ from tests.fakes.builders import (
     a_group,
     a_node,
     a_policy,
+    a_subject,
     an_instance,
     our_hook,
     pausing,
@@ -89,6 +91,24 @@ def drain(monkeypatch, folder):
     """A drain that is started and not awaited."""
     serve(monkeypatch, FakeSystem(instances=[an_instance()], groups=[a_group(GROUP, "i-0abc")], nodes=[a_node()]))
     return ("drain", "i-0abc", "--yes", "--wait=false", *LIVE)
+
+
+def drain_again(monkeypatch, folder):
+    """A second drain of a node, beside one that is new."""
+    nodes, group = [a_node(), a_node("i-0def")], a_group(GROUP, "i-0abc", "i-0def")
+    system = FakeSystem(instances=[an_instance(), an_instance("i-0def")], groups=[group], nodes=nodes)
+    cause = Cause(id="manual#1", kind=CauseKind.MANUAL, at=START)
+    record = system.claims.claim(a_subject(), cause, START)
+    system.claims.note_attempt(record.instance, 1, times={"draining": START}, blocked_by=["shop/web: pdb shop/web"])
+    system.executions.open.add("i-0abc-1")
+    serve(monkeypatch, system)
+    return ("drain", "i-0abc", "i-0def", "--yes", "--wait=false", *LIVE)
+
+
+def drain_cancelled(monkeypatch, folder):
+    """Of two nodes one drains."""
+    arguments = drain_again(monkeypatch, folder)
+    return tuple("--cancel" if word == "--yes" else word for word in arguments)
 
 
 def disruptable():
@@ -204,6 +224,8 @@ ANSWERS: Mapping[str, Callable] = {
     "uninstall": uninstall,
     "snapshot": snapshot,
     "drain-started": drain,
+    "drain-again": drain_again,
+    "drain-cancelled": drain_cancelled,
     "plan-apply": plan_apply,
     "plan-apply-refused": plan_apply_refused,
     "pause": pause,

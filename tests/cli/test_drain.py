@@ -188,8 +188,8 @@ def test_a_folder_without_nodes_has_no_node(leeward, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "drain: found neither NODE nor --group, expected one of them"),
-        (["n", "--group", "g"], "drain: found both NODE and --group, expected one of them"),
+        ([], "drain: found neither NODE nor --group nor -l, expected one of them"),
+        (["n", "--group", "g"], "drain: found both NODE and --group or -l, expected one of them"),
         (["n"], "drain: found neither --cluster nor --snapshot, expected --cluster NAME (live) or --snapshot DIR"),
         (["n", "--force=maybe"], "drain: argument --force: found 'maybe', expected true or false"),
         (["n", "--grace-period", "1m"], "drain: argument --grace-period: found '1m', expected whole seconds"),

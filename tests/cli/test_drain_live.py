@@ -74,14 +74,6 @@ def test_a_group_that_is_gone_is_known_by_the_tags_of_its_instances(leeward, sys
     assert [document["node"] for document in result.json] == ["node-i-0a", "node-i-0b"]
 
 
-def test_a_second_drain_joins_the_first_and_there_is_one_execution(leeward, system):
-    leeward("drain", "node-i-0a", *LIVE)
-    again = leeward("drain", "node-i-0a", "--cluster", "blue", "--now", "2026-05-01T12:01:00Z", "-o", "json", "--yes")
-    assert again.json["execution"] == "i-0a-1"
-    assert len(system.claims.read("i-0a").causes) == 2
-    assert system.executions.open == {"i-0a-1"}
-
-
 def test_a_new_drain_after_one_that_ended_is_the_next_attempt(leeward, system):
     leeward("drain", "node-i-0a", *LIVE)
     system.executions.end("i-0a", 1)

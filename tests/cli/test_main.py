@@ -62,7 +62,7 @@ def test_json_and_yaml_say_the_same(leeward):
             "place, plan, policy, report, resume, snapshot, template, top, uninstall, upgrade, version, zone, zones",
         ),
         (["drain", "n", "--bogus"], "drain: found unknown arguments: --bogus, expected none"),
-        (["drain", "n", "m"], "drain: found unknown arguments: m, expected none"),
+        (["blockers", "n", "m"], "blockers: found unknown arguments: m, expected none"),
         (
             ["drain", "n", "-o", "xml"],
             "drain: argument -o/--output: found 'xml', expected one of table, wide, name, json, yaml",

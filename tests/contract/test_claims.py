@@ -377,6 +377,13 @@ def test_a_cause_that_is_taken_back_decides_nothing_and_the_others_stay(claims):
     assert claims.withdraw(INSTANCE, "unknown") == record
 
 
+def test_no_cause_is_taken_back_once_the_group_was_asked_to_terminate_the_instance(claims):
+    claims.claim(a_subject(), FULL, NOW)
+    claims.note(INSTANCE, times={"terminating": NOW})
+    record = claims.withdraw(INSTANCE, FULL.id)
+    assert (record.causes, record.version) == ((FULL,), 1)
+
+
 def test_a_record_of_which_every_cause_is_taken_back_can_be_closed_and_opened_again_by_the_same(claims):
     claims.claim(a_subject(), FULL, NOW)
     assert claims.withdraw(INSTANCE, FULL.id).causes == ()

@@ -99,7 +99,7 @@ class Cause:
     reboot: Reboot | None = None
     together: int = 0
     awaits_launch: bool = False  # of an upgrade that requests the offset of a launch later: the empty node waits for it
-    withdrawn: bool = False  # AWS has taken it back: it decides nothing, and may join again
+    withdrawn: bool = False  # AWS or its operator has taken it back: it decides nothing, and may join again
 
     @property
     def keeps(self) -> bool:
@@ -170,7 +170,7 @@ class TerminationRecord:
     execution.
 
     `period` grows whenever a closed record is opened again. `causes` are those of the present period, and nothing else
-    decides; `earlier_causes` (of earlier periods, and those that AWS has taken back) identify duplicates and serve
+    decides; `earlier_causes` (of earlier periods, and those that were taken back) identify duplicates and serve
     reports; an open record without causes is cancelled. `surge_period`: the period in
     which `plan` and `replacement` were made. A replacement that is not settled in `offsets` outlives its period.
     `times` keys: claimed, tainted, replacement, draining, until (when its drain gives up), drained, terminating,

@@ -115,8 +115,8 @@ class Claims(Protocol):
 
     def withdraw(self, instance: str, cause: str) -> TerminationRecord:
         """Take the cause with this id out of the present causes of an open record (version + 1) and return the record
-        as it then stands. It stays among the earlier ones, and joins again where it is claimed again. Raises
-        ObjectGoneError.
+        as it then stands. It stays among the earlier ones, and joins again where it is claimed again. Nothing is taken
+        out once the time `terminating` is noted: the instance ends in any case. Raises ObjectGoneError.
         """
         ...
 

@@ -37,6 +37,7 @@ ENDS_OUTSIDE = (  # causes that do not need the group to end the instance, or th
     CauseKind.NODE_DELETED,
 )
 CANCELLED = "AWS has taken back the maintenance, and nothing else requests the termination"
+CALLED_OFF = "leeward drain --cancel has taken the drain back, and nothing else requests the termination"
 FAR_AHEAD = timedelta(days=1)  # a scheduled change further away is deferred by the budgets
 SHORTEST_PAUSE = 2  # seconds
 JOIN_PAUSE = 10  # seconds between two reads for the Node of an instance that EC2 takes within minutes
@@ -261,10 +262,17 @@ def may_join_late(record: TerminationRecord, state: str) -> bool:
 
 
 def is_cancelled(record: TerminationRecord) -> bool:
-    """Return whether no cause requests the termination any more: AWS has taken back what did. Once the group was asked
-    to terminate the instance there is no way back.
+    """Return whether no cause requests the termination any more: AWS or an operator has taken back what did. Once the
+    group was asked to terminate the instance there is no way back.
     """
     return not record.causes and "terminating" not in record.times
+
+
+def why_cancelled(record: TerminationRecord) -> str:
+    """Return who has taken back the termination, by the last of the causes that were."""
+    withdrawn = [cause for cause in record.earlier_causes if cause.withdrawn]
+    last = max(withdrawn, key=lambda cause: cause.at, default=None)
+    return CALLED_OFF if last is not None and last.kind is CauseKind.MANUAL else CANCELLED
 
 
 def comes_again(record: TerminationRecord, now: datetime) -> bool:

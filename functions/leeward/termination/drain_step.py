@@ -134,7 +134,7 @@ def _kept(run: Run, situation: InstanceState, now: datetime) -> Run | None:
     """Return the next step for an instance that nothing takes out of service any more; None for any other."""
     record, lifecycle = situation.record, situation.lifecycle
     if decisions.is_cancelled(record):
-        return replace(run, next=Next.CANCEL, why=decisions.CANCELLED)
+        return replace(run, next=Next.CANCEL, why=decisions.why_cancelled(situation.record))
     if decisions.is_back(record, lifecycle):
         return replace(run, next=Next.REBOOT, why=f"its group says {lifecycle}")
     if decisions.left_its_group(record, situation.instance, lifecycle, now):

@@ -178,7 +178,7 @@ def _why_unwanted(situation: InstanceState, ports: Ports) -> str:
     """Return why nothing requests the end of the instance any more, empty while something does."""
     record = situation.record
     if decisions.is_cancelled(record):
-        return decisions.CANCELLED
+        return decisions.why_cancelled(record)
     surges = to_offset(record) if only_surplus(record) else ()
     if surges and all(_write_off(situation, surge, ports.groups, ports.claims) for surge in surges):
         return f"{record.subject.group} has been made smaller by others meanwhile"

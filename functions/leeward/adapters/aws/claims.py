@@ -108,12 +108,14 @@ class DynamoClaims(ClaimNotes):
             raise RecordChangedError(f"{instance}: expected open version {version}, found {found}")
 
     def withdraw(self, instance: str, cause: str) -> TerminationRecord:
-        """Mark one cause of an open record as taken back; a repeat finds it marked and changes nothing."""
+        """Mark a cause of an open record as taken back, unless the group was asked to terminate the instance; a repeat
+        finds it marked and changes nothing.
+        """
         item = self._table.update(
             record_key(instance),
             "SET #causes.#cause.#withdrawn = :true, #version = #version + :one",
             condition="#status = :open AND attribute_exists(#causes.#cause) "
-            "AND attribute_not_exists(#causes.#cause.#withdrawn)",
+            "AND attribute_not_exists(#causes.#cause.#withdrawn) AND attribute_not_exists(#times.#terminating)",
             names={"#cause": cause},
             values={":true": True, ":one": 1, ":open": Status.OPEN.value},
         )

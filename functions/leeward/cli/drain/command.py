@@ -1,98 +1,55 @@
 """`leeward drain`: the pods that leave a node, in order and by method, those that stay, and those that forbid the
 drain; live, it starts the drain.
 
-Decides how kubectl's flags become options and how a plan is printed; `leeward.termination.drain_plan` makes the plan.
+Decides when a drain is started and how a plan is printed; `leeward.termination.drain_plan` makes the plan.
 """
 
 import argparse
-import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
-from leeward.cli.confirmation import add_yes, check_can_ask, confirm
-from leeward.cli.context import context_of
+from leeward.cli.confirmation import check_can_ask, confirm
+from leeward.cli.context import ClusterContext, context_of
 from leeward.cli.drain.effects import effect_of, total_of
-from leeward.cli.drain.live import DrainRequest, RefusedError, follow, node_of, refusal_of, start
-from leeward.cli.drain.targets import DrainTarget, targets_of
-from leeward.cli.options import instant
+from leeward.cli.drain.flags import add_arguments, is_followed, keeps, options_of
+from leeward.cli.drain.live import STARTED, DrainRequest, RefusedError, follow, refusal_of, runs_already, start
+from leeward.cli.drain.targets import DrainTarget, Selection, targets_of
+from leeward.cli.fixes import copied
+from leeward.cli.following import INTERRUPTED
 from leeward.cli.output import emit
 from leeward.cli.pause.shown import pause_lines
 from leeward.cli.progress import Progress
 from leeward.cli.tables import Table
-from leeward.errors import InvalidInputError
-from leeward.model.drain_options import BY_POLICY, NEVER, DrainOptions
+from leeward.errors import InvalidInputError, LeewardError
+from leeward.model.drain_options import BY_POLICY, DrainOptions
 from leeward.model.times import format_instant
+from leeward.ports import Ports
 from leeward.termination import deadlines
 from leeward.termination.drain_plan import DrainPlan, PodRemoval, plan_drain
 from leeward.termination.lone_pods import with_surges
 from leeward.termination.volumes import drain_volumes
 
-TRUE, FALSE = ("true", "t", "1", "True", "TRUE", "T"), ("false", "f", "0", "False", "FALSE", "F")  # pflag's words
+__all__ = ("DESCRIPTION", "add_arguments", "run")
 COLUMNS = ("NODE", "POD", "ACTION", "WAVE", "GRACE", "WHY")
-DESCRIPTION = """Shows how the pods of a node (or of all nodes of an Auto Scaling group) leave it: which are evicted,
-wave by wave, what blocks them, which stay, and which forbid the drain. With --snapshot it never does more than that.
-Live and without --dry-run it starts the node's termination: drain, settle, terminate, answer lifecycle hooks; with
---keep it ends with the drain, the instance stays in service and the node cordoned."""
+DESCRIPTION = """Shows how the pods of nodes (named, with labels, or of an Auto Scaling group) leave them: which are
+evicted, wave by wave, what blocks them, which stay, and which forbid the drain. With --snapshot it never does more than
+that. Live and without --dry-run it starts the termination of each node: drain, settle, terminate, answer lifecycle
+hooks; with --keep it ends with the drain, the instance stays in service and the node cordoned. A node that drains
+already is only followed.
 
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add kubectl's flags. An absent flag means that the policy decides."""
-    parser.add_argument("node", metavar="NODE", nargs="?", help="name, short name or instance id of the node")
-    parser.add_argument("--group", metavar="GROUP", help="all nodes of this Auto Scaling group instead")
-    parser.add_argument("--watch", dest="wait", action="store_const", const=True, help="the same as --wait")
-    _add_flag(parser, "--wait", "follow a live start to its end; Ctrl-C leaves it running (default: with -o table)")
-    add_yes(parser)
-    _add_flag(parser, "--dry-run", "only show the plan", more_true=("client", "server"), more_false=("none",))
-    parser.add_argument(
-        "--deadline",
-        metavar="TIME",
-        type=instant,
-        help="when the node is terminated, RFC 3339: remaining pods are deleted at (TIME - their grace) in any case",
-    )
-    _add_flag(parser, "--keep", "keep the instance in service: drain its node and leave it cordoned")
-    _add_flag(parser, "--force", "evict pods without a controller too (policy: drain.unmanagedPods)")
-    _add_flag(parser, "--ignore-daemonsets", "leave DaemonSet pods on the node (default: true)")
-    _add_flag(parser, "--delete-emptydir-data", "evict pods with emptyDir volumes too (policy: drain.localData)")
-    _add_flag(parser, "--disable-eviction", "delete pods without asking PodDisruptionBudgets")
-    parser.add_argument(
-        "--grace-period", metavar="S", type=_seconds, help="seconds for each pod to end; negative: the pod's own"
-    )
-    parser.add_argument(
-        "--skip-wait-for-delete-timeout",
-        metavar="S",
-        type=_seconds,
-        help="leave pods that are more than S seconds past their deletion deadline (default: 60; 0: never)",
-    )
-
-
-def _add_flag(
-    parser: argparse.ArgumentParser,
-    flag: str,
-    help_text: str,
-    more_true: tuple[str, ...] = (),
-    more_false: tuple[str, ...] = (),
-) -> None:
-    """Add a boolean flag as kubectl takes it: `--flag` or `--flag=true|false`, never `--flag false`."""
-    where = flag.removeprefix("--").replace("-", "_")
-    parser.add_argument(flag, dest=where, action="store_const", const=True, help=f"{help_text} [=true|false]")
-    for value, words in ((True, (*TRUE, *more_true)), (False, (*FALSE, *more_false))):
-        for word in words:
-            parser.add_argument(f"{flag}={word}", dest=where, action="store_const", const=value, help=argparse.SUPPRESS)
-
-
-def _seconds(text: str) -> int:
-    if not re.fullmatch(r"-?\d{1,9}", text, re.ASCII):
-        raise argparse.ArgumentTypeError(f"found {text!r}, expected whole seconds")
-    return int(text)
+--cancel takes a drain back until TERMINATE is requested: no further pod is evicted, and the node returns to service.
+Pods that have left are not moved back."""
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Plan, print, and, live and without --dry-run, start. Return 1 when a pod or a node refuses."""
-    if (arguments.node is None) == (arguments.group is None):
-        found = "neither NODE nor" if arguments.node is None else "both NODE and"
-        raise InvalidInputError(f"drain: found {found} --group, expected one of them (see leeward drain --help)")
+    selection = _selection(arguments)
+    if arguments.cancel:
+        from leeward.cli.drain.cancel import cancel  # late: most drains are not taken back
+
+        return cancel(arguments, selection)
     dry = arguments.dry_run or arguments.snapshot is not None
     if not dry and arguments.deadline is not None and arguments.deadline <= arguments.now:
         passed = f"found {format_instant(arguments.deadline)}, which has passed, expected a time ahead"
@@ -102,9 +59,9 @@ def run(arguments: argparse.Namespace) -> int:
         does = "evicts the pods" if arguments.keep else "terminates the instance"
         check_can_ask(arguments, "drain", f"{does} (--dry-run shows the plan)")
     context = context_of(arguments, "drain")
-    targets = targets_of(context, node=arguments.node, group=arguments.group)
+    targets = targets_of(context, selection)
     plans = [_plan(target, arguments) for target in targets]
-    keep = _keeps(arguments)
+    keep = keeps(arguments)
     documents = [to_json(target, plan, arguments.now, keep=keep) for target, plan in zip(targets, plans, strict=True)]
     reasons = [] if dry else [reason for target in targets if (reason := refusal_of(target, keep=keep))]
     blocked = bool(reasons) or any(plan.refuse for plan in plans)
@@ -113,17 +70,66 @@ def run(arguments: argparse.Namespace) -> int:
         if reasons:
             raise RefusedError(f"refused: {'; '.join(reasons)}; nothing was started (--dry-run shows the plan)")
         return int(blocked)
-    effects = [effect_of(target, plan, keep=keep) for target, plan in zip(targets, plans, strict=True)]
-    confirm(arguments, [*total_of(plans), *effects])
+    request = _request(arguments)
+    _confirm(arguments, context, request, list(zip(targets, plans, strict=True)))
+    begun: dict[str, str] = {}
     for target, document in zip(targets, documents, strict=True):
-        document["execution"] = start(target, context.ports, _request(arguments))
-    _print(arguments, documents)
-    followed = arguments.view.output.for_people if arguments.wait is None else arguments.wait
-    return (
-        follow([node_of(target) for target in targets], context.ports.clock, context.ports.claims, Progress())
-        if followed
-        else 0
-    )
+        document.update(_started(target, context.ports, request, alone=len(targets) == 1))
+        if document["execution"] is not None:
+            begun[target.node.name] = target.node.instance_id
+    followed = bool(begun) and is_followed(arguments)
+    _print(arguments, documents, below=_next_commands(begun, context) if begun and not followed else ())
+    failed = int(len(begun) < len(targets))
+    return max(failed, _follow(begun, context)) if followed else failed
+
+
+def _selection(arguments: argparse.Namespace) -> Selection:
+    """Return the nodes that the call names. Raises InvalidInputError where it names none, or in two ways."""
+    chosen = arguments.group is not None or bool(arguments.selector)
+    if bool(arguments.nodes) == chosen:
+        found = "both NODE and --group or -l" if chosen else "neither NODE nor --group nor -l"
+        raise InvalidInputError(f"drain: found {found}, expected one of them (see leeward drain --help)")
+    return Selection(names=arguments.nodes, group=arguments.group, labels=arguments.selector)
+
+
+def _confirm(
+    arguments: argparse.Namespace,
+    context: ClusterContext,
+    request: DrainRequest,
+    planned: Sequence[tuple[DrainTarget, DrainPlan]],
+) -> None:
+    """Ask, unless every node is drained already. Raises DeclinedError."""
+    new = [(target, plan) for target, plan in planned if not runs_already(target.record, request)]
+    if not new or arguments.yes:
+        return
+    cluster = len(context.ports.clusters.kubernetes(context.cluster).nodes()) if len(new) > 1 else 0
+    effects = [effect_of(target, plan, keep=request.keeps) for target, plan in new]
+    confirm(arguments, [*total_of([plan for _, plan in new], cluster), *effects])
+
+
+def _started(target: DrainTarget, ports: Ports, request: DrainRequest, *, alone: bool) -> dict[str, Any]:
+    """Start the drain of one node. The failure of one among others is said beside it, that of a node alone raised."""
+    try:
+        begun = start(target, ports, request)
+    except LeewardError as error:
+        if alone:
+            raise
+        return {"execution": None, "said": f"not started: {error}"}
+    return {"execution": begun.execution, "said": begun.said}
+
+
+def _follow(nodes: Mapping[str, str], context: ClusterContext) -> int:
+    progress = Progress()
+    code = follow(nodes, context.ports.clock, context.ports.claims, progress)
+    if code == INTERRUPTED:
+        progress.say(f"to take it back: leeward drain {' '.join(nodes)} {context.options} --cancel")
+    return code
+
+
+def _next_commands(nodes: Mapping[str, str], context: ClusterContext) -> list[str]:
+    """Return how to follow drains, and how to take them back."""
+    drain = f"leeward drain {' '.join(nodes)} {context.options}"
+    return ["to follow, and to take back:", copied(f"{drain} --watch"), copied(f"{drain} --cancel")]
 
 
 def _request(arguments: argparse.Namespace) -> DrainRequest:
@@ -171,25 +177,6 @@ def _deadline(target: DrainTarget, asked: datetime | None, now: datetime) -> dat
     return min((moment for moment in (asked, known) if moment is not None), default=None)
 
 
-def options_of(arguments: argparse.Namespace) -> DrainOptions:
-    """Read kubectl's flags; as there, a negative grace period is the pod's own, a skip time-out of 0 skips no pod."""
-    grace, skip = arguments.grace_period, arguments.skip_wait_for_delete_timeout
-    return DrainOptions(
-        evict_unmanaged=arguments.force,
-        delete_local_data=arguments.delete_emptydir_data,
-        ignore_daemon_sets=arguments.ignore_daemonsets is not False,
-        disable_eviction=arguments.disable_eviction is True,
-        grace_seconds=None if grace is None or grace < 0 else grace,
-        skip_wait_for_delete=None if skip is None else (timedelta(seconds=skip) if skip > 0 else NEVER),
-        keep=_keeps(arguments),
-        deadline=arguments.deadline,
-    )
-
-
-def _keeps(arguments: argparse.Namespace) -> bool:
-    return arguments.keep is True
-
-
 def to_json(target: DrainTarget, plan: DrainPlan, now: datetime, *, keep: bool = False) -> dict[str, Any]:
     """Return the document that docs/command-line.md and `docs/schema/drain.json` describe."""
     over = target.gone or (plan.deadline is not None and plan.deadline <= now)
@@ -220,9 +207,14 @@ def _instant(moment: datetime | None) -> str | None:
     return format_instant(moment) if moment else None
 
 
-def _print(arguments: argparse.Namespace, documents: list[dict[str, Any]], above: Sequence[str] = ()) -> None:
-    result = documents if arguments.group is not None else documents[0]
-    emit(result, arguments.view, lambda: [*above, *_report(documents)])
+def _print(
+    arguments: argparse.Namespace,
+    documents: list[dict[str, Any]],
+    above: Sequence[str] = (),
+    below: Sequence[str] = (),
+) -> None:
+    result = documents[0] if len(arguments.nodes) == 1 else documents
+    emit(result, arguments.view, lambda: [*above, *_report(documents), *below])
 
 
 def _report(documents: list[dict[str, Any]]) -> list[Table | str]:
@@ -231,10 +223,18 @@ def _report(documents: list[dict[str, Any]]) -> list[Table | str]:
     lines = []
     for document in documents:
         deadline = f", deadline {document['deadline']}" if document["deadline"] else ""
-        execution = f", started {document['execution']}" if "execution" in document else ""
-        lines.append(f"{document['node']}: then {document['then']}{deadline}{execution}")
+        lines.append(f"{document['node']}: {_said(document, deadline)}")
         _add_rows(table, document)
     return [*lines, table]
+
+
+def _said(document: dict[str, Any], deadline: str) -> str:
+    """Return what follows for the node, and, live, what has come of the request."""
+    said, execution = document.get("said", ""), document.get("execution")
+    then = f"then {document['then']}{deadline}"
+    if said == STARTED:
+        return f"{then}, {said} {execution}"
+    return f"{said}{f' (execution {execution})' if execution else ''}" if said else then
 
 
 def _add_rows(table: Table, document: dict[str, Any]) -> None:

@@ -22,10 +22,12 @@ def effect_of(target: DrainTarget, plan: DrainPlan, *, keep: bool = False) -> st
     return f"{target.node.name}: {', '.join(pods)}, then {end}{_blocked(plan)}"
 
 
-def total_of(plans: Sequence[DrainPlan]) -> list[str]:
-    """Return a line with the total of several nodes, nothing for a single one."""
-    pods = sum(len(plan.evict) for plan in plans)
-    return [f"{count_of(len(plans), 'node')}, {count_of(pods, 'pod')} in all"] if len(plans) > 1 else []
+def total_of(plans: Sequence[DrainPlan], cluster: int) -> list[str]:
+    """Return a line with the total of several nodes, nothing for a single one. `cluster`: number of all its nodes."""
+    if len(plans) <= 1:
+        return []
+    nodes = f"all {count_of(cluster, 'node')}" if len(plans) == cluster else f"{len(plans)} of {cluster} nodes"
+    return [f"{nodes} of the cluster, {count_of(sum(len(plan.evict) for plan in plans), 'pod')} in all"]
 
 
 def _blocked(plan: DrainPlan) -> str:

@@ -2,11 +2,13 @@
 
 Decides what is read; `leeward.termination.drain_plan` decides what happens to the pods."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from leeward.cli.context import ClusterContext
+from leeward.errors import InvalidInputError
 from leeward.model.attachment import claims_of
+from leeward.model.counts import count_of
 from leeward.model.instance import Instance
 from leeward.model.node import Node
 from leeward.model.pod import Pod, PodDisruptionBudget
@@ -45,16 +47,41 @@ class DrainTarget:
         return self.selected.drain if self.selected else DrainPolicy()
 
 
-def targets_of(context: ClusterContext, *, node: str | None, group: str | None) -> list[DrainTarget]:
-    """Return the node, or all nodes of the group by name. Raises InvalidInputError for an unknown node or group."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """Nodes that one call names: each by itself, or those of a group, with labels, or both."""
+
+    names: Sequence[str] = ()
+    group: str | None = None
+    labels: Sequence[Callable[[Mapping[str, str]], bool]] = ()
+
+
+def targets_of(context: ClusterContext, selection: Selection) -> list[DrainTarget]:
+    """Return what a drain of each selected node needs. Raises InvalidInputError as `nodes_of` does."""
     kubernetes = context.ports.clusters.kubernetes(context.cluster)
-    if node is not None:
-        return [_target(context, kubernetes, context.node(node))]
-    members = _members(context, kubernetes.nodes(), group or "")
-    return [_target(context, kubernetes, member) for member in sorted(members, key=lambda member: member.name)]
+    return [_target(context, kubernetes, node) for node in nodes_of(context, selection)]
 
 
-def _members(context: ClusterContext, nodes: Iterable[Node], name: str) -> list[Node]:
+def nodes_of(context: ClusterContext, selection: Selection) -> list[Node]:
+    """Return the selected nodes: named ones as they are named, each once, others by name. Raises InvalidInputError for
+    an unknown node or group, and for labels that no node has.
+    """
+    if selection.names:
+        named = [context.node(name) for name in selection.names]
+        return list({node.name: node for node in named}.values())
+    nodes = context.ports.clusters.kubernetes(context.cluster).nodes()
+    members = nodes if selection.group is None else _members(context, nodes, selection.group)
+    chosen = [node for node in members if all(has(node.labels) for has in selection.labels)]
+    if selection.labels and not chosen:
+        among = f"group {selection.group}" if selection.group is not None else "the cluster"
+        raise InvalidInputError(
+            f"drain -l: found no node with these labels among the {count_of(len(members), 'node')} of {among}, "
+            "expected one at least"
+        )
+    return sorted(chosen, key=lambda node: node.name)
+
+
+def _members(context: ClusterContext, nodes: Sequence[Node], name: str) -> Sequence[Node]:
     """Return the nodes whose instances the group lists; where it is not described, those whose instances it has tagged.
     Raises InvalidInputError where there are none either.
     """

@@ -90,22 +90,44 @@ def test_a_node_drained_with_keep_stays_in_service_cordoned_and_without_pods(sta
 
 
 def test_a_group_is_drained_past_its_budget_with_kubectls_flags_and_followed_to_the_end(stack, crew, leeward):
-    """`--disable-eviction` reaches every step of every node's execution; without it nothing would leave."""
+    """`--disable-eviction` reaches every step of every node's execution; without it nothing would leave. A drain
+    without it is taken back before.
+    """
     team = crew(2)
     first = team.instances[0]
     team.run_pods(fleet.deployment("by-group", 2, grace=30), fleet.budget("by-group", maxUnavailable=0), instance=first)
     code, out, err = leeward("blockers", team.node_name(first))
     (blocker, *_) = json.loads(out)["blockers"]
     assert (code, err, blocker["kind"], blocker["owner"]) == (0, "", "pdb-never", "Deployment/by-group")
+    called_off(stack, leeward, team.node_name(first), first)
     flags = ("--disable-eviction", "--grace-period=1", "--wait", "--yes")
     code, out, err = leeward("drain", "--group", team.group, *flags)
     assert code == 0, err
-    assert {plan["execution"] for plan in json.loads(out)} == {f"{name}-1" for name in team.instances}
+    attempts = {name: 2 if name == first else 1 for name in team.instances}
+    assert {plan["execution"] for plan in json.loads(out)} == {f"{name}-{number}" for name, number in attempts.items()}
     assert {how["how"] for plan in json.loads(out) for how in plan["evict"]} == {"delete"}
     assert sum(": gone, " in line for line in err.splitlines()) == 2
     for victim in team.instances:
         assert team.closed(victim).outcome == "terminated"
     stack.kubectl("delete", "pdb", "by-group")
+
+
+def called_off(stack, leeward, node, instance):
+    """A drain that a budget holds is started once, then taken back: the node is in service as it was before."""
+    assert leeward("drain", node, "--yes", "--wait=false")[0] == 0
+    code, out, err = leeward("drain", node, "--yes", "--wait=false")
+    said = json.loads(out)
+    assert (code, err, said["execution"]) == (0, "", f"{instance}-1")
+    assert said["said"].startswith("runs already since ")
+    code, out, err = leeward("drain", node, "--cancel", "--wait")
+    assert (code, json.loads(out)["said"]) == (0, "drain cancelled, no pod had left"), err
+    assert "in service again: leeward drain --cancel has taken the drain back" in err
+    spec = ledger.nodes(stack)[instance]["spec"]
+    assert "leeward.dev/disrupted" not in {taint["key"] for taint in spec.get("taints") or ()}
+    assert not spec.get("unschedulable")
+    assert ledger.executions(stack)[f"{instance}-1"] == "SUCCEEDED"
+    code, out, _ = leeward("drain", node, "--cancel")
+    assert (code, json.loads(out)["cancelled"]) == (0, True)
 
 
 def test_a_message_is_explained_live(stack, crew, leeward):
