@@ -26,6 +26,7 @@ class Faults:
     delay_event: float = 0  # by up to three minutes
     reorder_event: float = 0  # by up to five seconds
     lose_lifecycle_event: float = 0
+    lose_ended_event: float = 0  # about an execution of an upgrade that has ended badly
     kill_before: float = 0
     kill_after_call: float = 0
     slow_call: float = 0  # other invocations get their turn in between
@@ -71,6 +72,7 @@ class Faults:
             delay_event=0.04,
             reorder_event=0.2,
             lose_lifecycle_event=0.05,
+            lose_ended_event=0.2,
             kill_before=0.003,
             kill_after_call=0.003,
             slow_call=0.05,

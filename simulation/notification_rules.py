@@ -1,13 +1,17 @@
 """Rule that each start of an upgrade or a disruption run is notified once, and so is its end.
 
-The ends are those of executions, which know nothing of notifications. An execution that was stopped, and of which the
-bus has lost the event, is left out: only its next start ends with a notification."""
+The ends are those of executions, which know nothing of notifications. An upgrade's execution that was stopped or timed
+out is notified within `TOLD_WITHIN`, whether or not the bus delivers the event of its end, unless another execution
+has taken the upgrade over or the group is gone. A disruption run is no such case: its next execution continues it."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from leeward.notifications.run_events import RunEvent, RunEventType
 from leeward.notifications.upgrade_events import ENDS, UpgradeEvent, UpgradeEventType
+from simulation.aws.bus import ENDED_BADLY
 from simulation.definitions import DISRUPTION_RUN, UPGRADES
+from simulation.endings import Ending
 from simulation.facts import News
 from simulation.view import WorldView
 
@@ -20,6 +24,7 @@ ENDED = frozenset(
     }
 )
 """Last states of executions that have ended an upgrade or a run."""
+TOLD_WITHIN = 600.0  # seconds from a stop: two observations of the minute reconciler, some of which die
 
 
 class Notifications:
@@ -30,16 +35,35 @@ class Notifications:
         self._ids: set[str] = set()
         self._open: set[tuple[str, str]] = set()  # what is started and has not ended, by the notifications
         self._ended: set[str] = set()  # executions with an end that was notified
+        self._stopped: dict[str, Ending] = {}  # executions of upgrades that no step has ended, until that is notified
 
     def check(self, view: WorldView) -> Iterator[str]:
         """Yield events that are repeated, out of order or about nothing, and ends without one."""
         for event in self._new("notified", view.notified):
             yield from self._ordered(event)
         for ending in self._new("endings", view.endings):
-            if ending.machine not in {*UPGRADES, DISRUPTION_RUN} or ending.state not in ENDED:
+            if ending.machine not in {*UPGRADES, DISRUPTION_RUN}:
                 continue
-            if ending.name not in self._ended:
-                yield f"{ending.machine} {ending.name} ended as {ending.state}, and no notification says so"
+            if ending.state in ENDED:
+                if ending.name not in self._ended:
+                    yield f"{ending.machine} {ending.name} ended as {ending.state}, and no notification says so"
+            elif ending.machine in UPGRADES and ending.status in ENDED_BADLY:
+                self._stopped[ending.name] = ending
+        if self._stopped:
+            yield from self._not_told(view)
+
+    def _not_told(self, view: WorldView) -> Iterator[str]:
+        """Yield stopped executions that still hold an upgrade and of whose end no notification has come in time."""
+        for name, ending in list(self._stopped.items()):
+            record = view.upgrades.get(ending.group)
+            held = record is not None and record.execution == name and ending.group in view.groups
+            if name in self._ended or not held:
+                del self._stopped[name]
+            elif view.stood_still(TOLD_WITHIN):
+                self._stopped[name] = replace(ending, at=view.now)
+            elif view.now - ending.at > TOLD_WITHIN:
+                del self._stopped[name]
+                yield f"{ending.machine} {name} was stopped in {ending.state}, and no notification says so"
 
     def _ordered(self, event: UpgradeEvent | RunEvent) -> Iterator[str]:
         about = _about(event)

@@ -293,9 +293,11 @@ class System:
         self._said(f"execution {execution.name}: {execution.status} {execution.state} {execution.cause}".rstrip())
 
     def _upgrade_ended(self, execution: Execution) -> None:
-        """Let a rule call fn upgrade, some moment later, for an execution that ended badly."""
+        """Let a rule call fn upgrade, some moment later, for an execution that ended badly, unless the bus loses it."""
         self._reported(execution)
         if execution.status in ENDED_BADLY:
+            if self._injector.happens("event of an end lost", self._injector.faults.lose_ended_event, "ends"):
+                return
             detail = {"name": execution.name, "status": execution.status, "input": json.dumps(execution.input)}
             call = partial(functions.upgrade_ended, detail, self.ports)
             self._timeline.after(USUALLY, lambda: self._run("upgrade", call), "an upgrade's execution ended badly")

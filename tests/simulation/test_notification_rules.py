@@ -8,6 +8,7 @@ from leeward.notifications.run_events import RunEventType
 from leeward.notifications.upgrade_events import UpgradeEventType
 from simulation.endings import Ending
 from simulation.invariants import Checker, Rule
+from tests.fakes.builders import GROUP
 from tests.simulation.view_stand_in import World
 from tests.unit.notifications.workflows import run_events, upgrade_events
 
@@ -52,3 +53,28 @@ def test_an_end_that_is_not_notified_is_found():
     assert judged(STARTED, endings=[an_ending()]) == [Rule.NOTIFIED]
     run = an_ending("DisruptionGivenUp", "disruption", "blue-4-1")
     assert judged(RUN_STARTED, endings=[run]) == [Rule.NOTIFIED]
+
+
+class TestStops:
+    """An execution that ends without a step of its own."""
+
+    def judged(self, *events, minutes, **changes):
+        world, checker = World(), Checker()
+        record = replace(STARTED.record, execution="web-1", group=GROUP)
+        world.upgrades[GROUP] = replace(record, **changes)
+        world.notified.extend((STARTED, *events))
+        stop = replace(an_ending("WaitForPods"), status="ABORTED", at=world.now, asked={"group": GROUP})
+        world.endings.append(stop)
+        rules = [violation.rule for violation in checker.after_event(world)]
+        world.clock.advance(minutes=minutes)
+        return Rule.NOTIFIED in (*rules, *(violation.rule for violation in checker.after_event(world)))
+
+    def test_a_stop_that_is_not_notified_in_ten_minutes_is_found(self):
+        assert not self.judged(minutes=9)
+        assert self.judged(minutes=11)
+
+    def test_a_stop_that_is_notified_or_taken_over_is_right(self):
+        failed = UPGRADE[UpgradeEventType.FAILED]
+        told = replace(failed, record=replace(failed.record, execution="web-1"))
+        assert not self.judged(told, minutes=11)
+        assert not self.judged(minutes=11, execution="web-2")

@@ -3,7 +3,8 @@ executions end, at once, and by the minute reconciler where that event was lost.
 
 A lease without an open execution holds nothing: AZRebalance is resumed, the maximum size restored where it can be.
 The record stays, and the next start resumes where it was. The execution is not restarted automatically: the operator
-who stopped it had a reason."""
+who stopped it had a reason. The record says that it was stopped, which notifies of the end: the reconciler writes it at
+its second observation only, because the event of an end takes seconds, and a listing may be behind."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping
@@ -18,11 +19,15 @@ from leeward.model import well_known
 from leeward.model.group import Group
 from leeward.model.node import Node
 from leeward.ports import Ports
+from leeward.ports.clock import Clock
+from leeward.reconcile.second_observation import seen_before
 from leeward.upgrade.completion import restore_group
 from leeward.upgrade.failed_end import give_back, remind
 from leeward.upgrade.lease import held, written
 from leeward.upgrade.record import UpgradeRecord
 from leeward.workflow.scale_down_protection import owners, release
+
+STOPPED = "upgrade-stopped"  # name of an observation
 
 
 def reconcile_upgrades(
@@ -45,14 +50,20 @@ def reconcile_upgrades(
 
 
 def _restored(record: UpgradeRecord | None, group: Group, ports: Ports) -> list[str]:
-    if (
-        record is None
-        or not _needs_restore(record, group)
-        or (record.ended is None and held(record, ports.upgrade_executions, ports.managed_upgrade_executions))
-    ):
+    if record is None or not (record.runs or _needs_restore(record, group)):
         return []
-    restored = restore_group(record, ports)
+    if record.ended is None and held(record, ports.upgrade_executions, ports.managed_upgrade_executions):
+        return []
+    restored = restore_group(record, ports) if _needs_restore(record, group) else record
+    if record.runs and seen_before(f"{STOPPED}#{record.group}#{record.execution}", ports.clock, ports.claims):
+        restored = _stopped(restored, "does not run any more", ports.clock)
     return [group.name] if restored != record and ports.upgrades.write(restored) is not None else []
+
+
+def _stopped(record: UpgradeRecord, how: str, clock: Clock) -> UpgradeRecord:
+    """Return the record of an upgrade whose execution has ended without a step that could record an end."""
+    why = f"execution {record.execution} {how}: start the upgrade of {record.group} again, and it continues"
+    return replace(record, why=why, stopped=clock.now(), hold=None)
 
 
 def handle_failed_execution(detail: Mapping[str, Any], ports: Ports) -> str:
@@ -69,12 +80,11 @@ def handle_failed_execution(detail: Mapping[str, Any], ports: Ports) -> str:
         or held(record, ports.upgrade_executions, ports.managed_upgrade_executions)
     ):
         return f"execution {name} ended with {status} and left nothing"
-    why = f"execution {name} ended with {status}: start the upgrade of {record.group} again, and it continues"
-    stopped = replace(record, why=why, stopped=ports.clock.now(), hold=None)
+    stopped = _stopped(record, f"ended with {status}", ports.clock)
     with suppress(ObjectGoneError):  # its owner has deleted the group: the upgrade is over all the same
         stopped = restore_group(stopped, ports)
     written(stopped, ports.upgrades)
-    return why
+    return stopped.why
 
 
 def _group_of(detail: Mapping[str, Any]) -> str:

@@ -28,4 +28,12 @@ OF_NOTIFICATIONS = (
         rules=frozenset({Rule.NOTIFIED}),
         scenario=ROLLING,
     ),
+    Mutation(
+        name="a stopped upgrade whose event was lost is announced by its next start",
+        story="relies on the event that tells how an execution ended",
+        breaks=edited(edit("leeward.upgrade.reconciler._restored", "if record.runs and", "if False and")),
+        rules=frozenset({Rule.NOTIFIED}),
+        scenario=ROLLING,
+        seed=15,
+    ),
 )

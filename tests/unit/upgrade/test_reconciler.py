@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from leeward.notifications.upgrade_events import UpgradeEventType, events_of_upgrades
-from leeward.upgrade.reconciler import handle_failed_execution
+from leeward.upgrade.reconciler import handle_failed_execution, reconcile_upgrades
 from tests.fakes.builders import GROUP, a_group, an_instance
 from tests.fakes.system import FakeSystem
 from tests.unit.upgrade.builders import begun
@@ -73,3 +73,31 @@ def test_one_that_runs_after_all_is_left_alone(system):
 def test_an_event_without_a_group_is_left_to_the_reconciler(system, given):
     assert handled(system, given=given).endswith("and left nothing")
     assert suspended(system) == ("AZRebalance",)
+
+
+def reconciled(system, times=1):
+    """The minute reconciler, once a minute."""
+    for _ in range(times):
+        reconcile_upgrades(system.groups.by_name.values(), system.ports)
+        system.clock.advance(minutes=1)
+    return system.upgrades.records[GROUP]
+
+
+def test_a_stop_whose_event_was_lost_is_notified_at_the_second_observation_and_once(system):
+    before = reconciled(system)
+    assert (before.runs, before.suspended) == (True, False)
+    record = reconciled(system)
+    (event,) = events_of_upgrades(before, record, system.clock.now())
+    assert (event.type, event.detail()["outcome"]) == (UpgradeEventType.FAILED, "stopped")
+    assert record.why == f"execution {NAME} does not run any more: start the upgrade of {GROUP} again, and it continues"
+    assert reconciled(system, times=3) == record
+    assert handled(system).startswith(f"execution {NAME} ended with TIMED_OUT")
+    assert events_of_upgrades(record, system.upgrades.records[GROUP], system.clock.now()) == ()
+
+
+def test_an_upgrade_that_another_execution_takes_over_between_two_observations_runs(system):
+    reconciled(system)
+    system.upgrades.records[GROUP] = replace(system.upgrades.records[GROUP], execution=f"{GROUP}-2")
+    assert reconciled(system).runs
+    system.upgrade_executions.open.add(f"{GROUP}-2")
+    assert reconciled(system, times=3).runs
