@@ -11,8 +11,8 @@ OF_REPAIR = (
         story="announces ends that a step has recorded",
         edits=(
             edit(
-                "leeward.upgrade.reconciler.handle_failed_execution",
-                "stopped=ports.clock.now(), hold=None",
+                "leeward.upgrade.reconciler._stopped",
+                "stopped=clock.now(), hold=None",
                 "hold=None",
             ),
         ),
