@@ -27,6 +27,7 @@ from leeward.model.counts import count_of
 from leeward.model.group import AZ_REBALANCE
 from leeward.ports import Ports
 from leeward.termination.given_up_launches import Launch, offsetting, request_offset, undone
+from leeward.termination.readable_records import read_apart
 
 __all__ = ["STAYED", "STEPS", "end", "give_up", "note_failure", "restore_groups"]
 GROWTH_PAUSE = 30  # seconds between two checks for the launches of a raised desired size
@@ -155,10 +156,15 @@ def roll_back(record: DisruptionRecord, ports: Ports) -> DisruptionRecord:
 
 
 def _request(record: DisruptionRecord, ports: Ports) -> None:
-    """Request the termination of each instance that offsets a launch."""
+    """Request the termination of each instance that offsets a launch. Those whose record cannot be read come last,
+    because their claim raises; one of them that EC2 has ended needs no claim any more.
+    """
     offsets = {new: node.offset_by for new, node in record.launched.items() if node.offset_by is not None}
     known = ports.instances.describe(offsets.values()) if offsets else {}
-    for new, by in offsets.items():
+    unreadable = read_apart(offsets.values(), ports.claims).unreadable
+    for new, by in sorted(offsets.items(), key=lambda one: one[1] in unreadable):
+        if by in unreadable and (by not in known or known[by].ended):
+            continue
         node = record.launched[new]
         launch = Launch(group=node.group, zone=node.zone, subnet=node.subnet)
         reason = f"run {record.number} launched {new} ahead, and no old node is terminated for it"

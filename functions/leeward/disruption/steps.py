@@ -19,7 +19,13 @@ from leeward.disruption.record import DisruptionRecord, command_of
 from leeward.disruption.replacements import JOINS_WITHIN, LAUNCHES_WITHIN, adopt, announce, readiness
 from leeward.disruption.run import DisruptionRun, Next
 from leeward.disruption.scale_down_protection import protect_launched
-from leeward.disruption.terminations import is_requested, request_terminations, taint_nodes, with_results
+from leeward.disruption.terminations import (
+    is_requested,
+    request_terminations,
+    taint_nodes,
+    with_results,
+    without_unreadable,
+)
 from leeward.disruption.validation import revalidated
 from leeward.errors import InvalidInputError
 from leeward.model.counts import count_of
@@ -30,6 +36,7 @@ from leeward.ports.clock import Clock
 from leeward.ports.records import Catalog
 from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.termination.maximum_size import owners_maximum
+from leeward.termination.readable_records import read_apart
 from leeward.workflow.lease import guarded
 from leeward.workflow.steps import Step
 
@@ -39,6 +46,7 @@ DRAIN_PAUSE = 30  # seconds between two checks of terminations
 FRESH = timedelta(minutes=1)  # validity of a validation: budgets, pods and nodes change in minutes
 FRESH_IN_SHIFT = timedelta(seconds=10)  # the same while a zonal shift is in effect, which may just have begun
 STABILIZATION = 15  # seconds between the decision and the first action (Karpenter, validation of a command)
+LONGEST_WHY = 500
 BINDINGS_SETTLE = 5  # seconds after the taint: pods that the scheduler was binding are there (Cluster Autoscaler)
 
 
@@ -157,15 +165,16 @@ def _fresh(record: DisruptionRecord, catalog: Catalog) -> timedelta:
 
 def follow(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> DisruptionRun:
     """Follow every termination to its end. One that was never claimed, because the step that requests it died, is
-    claimed now.
+    claimed now. One whose record cannot be read is neither claimed nor concluded, and is named.
     """
     record = read(run, ports.disruptions)
-    terminations = ports.claims.read_all(record.to_terminate.values())
-    unclaimed = [one for one in record.under_way if not is_requested(record, one, terminations.get(one))]
+    records = read_apart(record.to_terminate.values(), ports.claims)
+    known = [one for one in record.under_way if one not in records.unreadable]
+    unclaimed = [one for one in known if not is_requested(record, one, records.read.get(one))]
     if unclaimed:
         record = _without_vanished(record, unclaimed, ports)
-        request_terminations(record, ports, only=record.under_way)
-    after = with_results(record, terminations)
+        request_terminations(record, ports, only=[one for one in known if one not in record.ends])
+    after = without_unreadable(with_results(record, records.read), records.unreadable, ports.instances)
     if after != record:
         record = written(after, ports.disruptions)
     left = record.under_way
@@ -182,12 +191,9 @@ def follow(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> Disruption
             run, next=Next.END, why=f"{count_of(len(record.ends), 'termination has', 'terminations have')} ended"
         )
     pause = _pause(record, DRAIN_PAUSE, ports.clock)
-    return replace(
-        run,
-        next=Next.FOLLOW,
-        pause=pause,
-        why=f"{len(left)} of {count_of(len(record.to_terminate), 'termination is', 'terminations are')} under way",
-    )
+    why = f"{len(left)} of {count_of(len(record.to_terminate), 'termination is', 'terminations are')} under way"
+    unread = [f"the record of {one} cannot be read: {records.unreadable[one]}" for one in left if one not in known]
+    return replace(run, next=Next.FOLLOW, pause=pause, why="; ".join((why, *unread))[:LONGEST_WHY])
 
 
 def _healthy(record: DisruptionRecord, snapshot: ClusterSnapshot) -> tuple[HealthSample, ...]:

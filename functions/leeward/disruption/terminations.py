@@ -10,12 +10,13 @@ from dataclasses import replace
 
 from leeward.disruption.command import Command
 from leeward.disruption.record import GONE, STAYED, DisruptionRecord, cause_id, surge_of
-from leeward.errors import ObjectGoneError
+from leeward.errors import LeewardError, ObjectGoneError, UnexpectedError
 from leeward.model.instance import Instance
 from leeward.model.node import disruption_taint
 from leeward.model.surge_instance import NoOffset
 from leeward.model.termination import Cause, Outcome, Status, TerminationRecord
 from leeward.ports import Ports
+from leeward.ports.compute import Instances
 from leeward.termination import capacity_ledger
 from leeward.termination.execution import request, subject_of
 from leeward.termination.unclaimed_nodes import untaint_unclaimed
@@ -94,6 +95,18 @@ def with_results(record: DisruptionRecord, terminations: Mapping[str, Terminatio
             if end:
                 ends[instance] = end
     return replace(record, ends=ends) if ends != record.ends else record
+
+
+def without_unreadable(
+    record: DisruptionRecord, unreadable: Mapping[str, LeewardError], instances: Instances
+) -> DisruptionRecord:
+    """Return the record with the end of those whose termination record is malformed and whose instance EC2 has ended:
+    gone, so that what was launched for it stays. A newer version's record is waited for: newer functions read it.
+    """
+    malformed = [name for name in record.under_way if isinstance(unreadable.get(name), UnexpectedError)]
+    known = instances.describe(malformed) if malformed else {}
+    ended = {name: GONE for name in malformed if name not in known or known[name].ended}
+    return replace(record, ends={**record.ends, **ended}) if ended else record
 
 
 def _end(record: DisruptionRecord, instance: str, termination: TerminationRecord) -> str:

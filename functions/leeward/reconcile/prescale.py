@@ -27,6 +27,7 @@ from leeward.reconcile.zone_balance import balanced, being_upgraded, resume, sus
 from leeward.reconcile.zone_record import written
 from leeward.termination.capacity_ledger import ahead, shrunk_since, surplus_id
 from leeward.termination.given_up_launches import Launch, offsetting, request_offset, undone
+from leeward.termination.readable_records import read_apart
 from leeward.workflow.scale_down_protection import protect, release
 
 
@@ -50,7 +51,7 @@ def prescale_zones(record: ZoneRecord, state: ClusterState, ports: Ports, result
                 owned = (group for name, group in state.groups.items() if name in prescale.suspended)
                 suspend(balanced(owned), ports.group_changes, result)
             record = launch_orders(record, prescale, state, shifts, ports, result)
-            record = _keep_or_end(record, prescale, state, ports)
+            record = _keep_or_end(record, prescale, state, ports, result)
     return record
 
 
@@ -107,7 +108,9 @@ def _owners_maxima(groups: Sequence[str], ports: Ports) -> dict[str, int]:
     }
 
 
-def _keep_or_end(record: ZoneRecord, prescale: Prescale, state: ClusterState, ports: Ports) -> ZoneRecord:
+def _keep_or_end(
+    record: ZoneRecord, prescale: Prescale, state: ClusterState, ports: Ports, result: ReconcileResult
+) -> ZoneRecord:
     """Protect the new nodes from Cluster Autoscaler while the shift lasts; then request their offsets, and remove the
     prescale when all of them are settled. AZRebalance is resumed in each group that is settled, unless a later prescale
     relies on its suspension.
@@ -123,7 +126,7 @@ def _keep_or_end(record: ZoneRecord, prescale: Prescale, state: ClusterState, po
     release(nodes, owner, kubernetes)
     upgraded = being_upgraded(known.groups, ports) if known.launched else frozenset()
     record, known = _choose_offsets(record, known, upgraded, state, ports)
-    unsettled = _offset(known, state, ports)
+    unsettled = _offset(known, state, ports, result)
     after = replace(known, launched={new: node for new, node in known.launched.items() if node.group in unsettled})
     later = (one for one in record.prescales if one.identity > known.identity)
     held = uneven((after, *later), ports.clock.now()) & set(known.suspended)
@@ -169,20 +172,24 @@ def _spare(name: str, prescale: Prescale, state: ClusterState, groups: Groups) -
     return max(group.desired - group.minimum, 0)
 
 
-def _offset(prescale: Prescale, state: ClusterState, ports: Ports) -> frozenset[str]:
+def _offset(prescale: Prescale, state: ClusterState, ports: Ports, result: ReconcileResult) -> frozenset[str]:
     """Request the termination that offsets each launch; return the groups in which one of them has not ended, or is not
-    chosen yet. A member that was returned to service has passed its offset on, which the terminations account for.
+    chosen yet. A member that was returned to service has passed its offset on, which the terminations account for. One
+    whose record cannot be read is named, and has ended when EC2 says so.
     """
     offsets = {new: node.offset_by for new, node in prescale.launched.items() if node.offset_by}
-    records = ports.claims.read_all(sorted(set(offsets.values()))) if offsets else {}
+    records = read_apart(sorted(set(offsets.values())), ports.claims)
     known = ports.instances.describe(offsets.values()) if offsets else {}
     for new, by in offsets.items():
-        node, record = prescale.launched[new], records.get(by)
-        if record is not None and record.knows(surplus_id(ahead(new))):
+        node, record = prescale.launched[new], records.read.get(by)
+        if by in records.unreadable or (record is not None and record.knows(surplus_id(ahead(new)))):
             continue
         launch = Launch(group=node.group, zone=node.zone, subnet=node.subnet)
         reason = f"{new} was launched ahead for pods of {prescale.zone}, and its zonal shift is over"
         request_offset(new, by, launch, state.cluster, known.get(by), reason, ports)
-    closed = {by for by, record in records.items() if record.status is Status.CLOSED}
+    closed = {by for by, record in records.read.items() if record.status is Status.CLOSED}
+    for by, error in records.unreadable.items():
+        result.note(f"the record of {by}", error)
+        closed |= {by} if by not in known or known[by].ended else set()
     launched = prescale.launched.values()
     return frozenset(node.group for node in launched if not node.undone and node.offset_by not in closed)

@@ -10,10 +10,11 @@ from datetime import datetime
 
 from leeward.model.instance import CapacityType, Instance
 from leeward.model.surge_instance import Offset
-from leeward.model.termination import Subject, TerminationRecord
+from leeward.model.termination import Status, Subject, TerminationRecord
 from leeward.ports import Ports
+from leeward.ports.records import Claims
 from leeward.termination import capacity_ledger
-from leeward.termination.execution import is_open, request
+from leeward.termination.execution import request
 from leeward.termination.readable_records import read_apart
 
 
@@ -50,7 +51,7 @@ def shrunk_by(groups: Mapping[str, str], began: datetime, ports: Ports) -> froze
 def offsetting(new: str, group: str, taken: Collection[str | None], ports: Ports) -> str:
     """Return the instance that offsets the launch: the new node itself if its group still has it, else the youngest
     member of the group that stays; the new one where neither is known: its own termination then settles the offset.
-    `taken`: instances that offset other launches.
+    `taken`: instances that offset other launches. One whose record cannot be read may be ending: it offsets none.
     """
     described = ports.groups.describe([group]).get(group)
     members = [member.id for member in described.instances] if described is not None else []
@@ -58,7 +59,14 @@ def offsetting(new: str, group: str, taken: Collection[str | None], ports: Ports
     if new in instances and not instances[new].ended and (described is None or new in members):
         return new
     staying = capacity_ledger.candidates(described, instances) if described is not None else ()
-    return next((one.id for one in staying if one.id not in taken and not is_open(one.id, ports.claims)), new)
+    free = (one.id for one in staying if one.id not in taken)
+    return next((one for one in free if not _may_be_open(one, ports.claims)), new)
+
+
+def _may_be_open(instance: str, claims: Claims) -> bool:
+    records = read_apart([instance], claims)
+    known = records.read.get(instance)
+    return bool(records.unreadable) or (known is not None and known.status is Status.OPEN)
 
 
 def request_offset(

@@ -134,7 +134,7 @@ OF_SHIFTS = (
         breaks=edited(
             edit(
                 "leeward.reconcile.prescale._keep_or_end",
-                "unsettled = _offset(known, state, ports)",
+                "unsettled = _offset(known, state, ports, result)",
                 "unsettled = frozenset()",
             )
         ),

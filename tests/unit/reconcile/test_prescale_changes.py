@@ -27,6 +27,7 @@ from tests.unit.reconcile.test_prescale import (
 )
 from tests.unit.reconcile.zones import NODES, A, B, C, a_group_in, evacuate, open_again
 from tests.unit.upgrade.test_capacity_ledger import RECORD as OPEN_UPGRADE
+from tests.unit.upgrade.test_unreadable_records import unreadable
 
 SILENT = AwsUnavailableError("no answer")
 SPOT = Cause(id="spot#1", kind=CauseKind.SPOT_INTERRUPTION, at=LAUNCHED)
@@ -417,3 +418,19 @@ def test_max_size_that_replacements_have_raised_is_not_used_up(holders):
     system.maxima.write(RaisedMaximum(group=GROUP, before=7, raised=(9,), holders=holders))
     assert len(reconcile_once(system.ports).prescaled) == 1
     assert prescales(system)[0].refused == {GROUP: "2 of 3 nodes without room: MaxSize is 7, 6 are desired"}
+
+
+def test_an_offset_whose_record_cannot_be_read_is_named_and_over_when_its_instance_is():
+    system = a_shifted_system()
+    new = reconcile_once(system.ports).prescaled
+    end_shift(system)
+    unreadable(system, new[0])
+    errors = minutes_later(system).errors
+    assert any(f"the record of {new[0]}" in error for error in errors)
+    assert {name for name, record in system.claims.records.items() if record.causes} == {*new[1:]}
+    finish_terminations(system)
+    minutes_later(system)
+    assert set(prescales(system)[0].launched) == set(new)
+    system.instances.set_state(new[0], "terminated")
+    minutes_later(system)
+    assert prescales(system) == ()

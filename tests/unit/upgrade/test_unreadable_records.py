@@ -14,16 +14,16 @@ from tests.unit.upgrade.test_waits import NEW, OLD, RUN, a_rolling_group, draini
 STRANGE = "i-0ccc"  # an instance of another group
 
 
-def unreadable(system, *names):
+def unreadable(system, *names, error=NewerRecordError):
     """Reads and claims of these instances fail, as those of a newer version's records do. Return the names of each
-    read of many.
+    read of many. `error`: UnexpectedError for malformed records.
     """
     claims, calls = system.claims, []
     read, read_all, claim = claims.read, claims.read_all, claims.claim
 
     def parsed(name):
         if name in names:
-            raise NewerRecordError(f"termination#{name}: 'suspended' is not a valid Status")
+            raise error(f"termination#{name}: 'suspended' is not a valid Status")
         return name
 
     claims.read = lambda name: read(parsed(name))
