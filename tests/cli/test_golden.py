@@ -23,7 +23,15 @@ from leeward.cli.top.view import TopView
 from tests.cli.command import NOON, SMALL
 from tests.cli.live_answers import ANSWERS
 from tests.cli.snapshots import placement, upgrade
-from tests.cli.snapshots.disruption import POLICY, a_disruption_snapshot, a_group, a_pod, a_template
+from tests.cli.snapshots.disruption import (
+    POLICY,
+    a_disruption_snapshot,
+    a_group,
+    a_node,
+    a_pod,
+    a_template,
+    an_instance,
+)
 from tests.cli.snapshots.placement import items
 from tests.cli.snapshots.zones import a_zone_snapshot
 
@@ -43,6 +51,20 @@ def disruption(folder):
         "status": {"disruptionsAllowed": 0},
     }
     return a_disruption_snapshot(folder, pods=items(*pods), pdbs=items(budget))
+
+
+def many(folder):
+    """Six nodes, of which the budget lets two go at a time."""
+    names = [f"n{number}" for number in range(1, 7)]
+    groups = [a_group("web", "lt-web", *names), a_group("batch", "lt-batch")]
+    return a_disruption_snapshot(
+        folder,
+        nodes=items(*map(a_node, names)),
+        pods=items(*(a_pod(f"p{name}", name) for name in names)),
+        instances={"Reservations": [{"Instances": [an_instance(name) for name in names]}]},
+        auto_scaling_groups={"AutoScalingGroups": groups},
+        policy=POLICY.replace('"100%"', "2"),
+    )
 
 
 def switched_off(folder):
@@ -85,6 +107,8 @@ OFFLINE = {
     "plan-verbose": (disruption, "plan", "--verbose"),
     "plan-nothing": (switched_off, "plan"),
     "plan-what-if": (switched_off, "plan", "--what-if", "consolidation"),
+    "plan-until-done": (many, "plan", "--until-done"),
+    "plan-until-done-wide": (many, "plan", "--until-done", "-o", "wide"),
     "plan-name": (disruption, "plan", "-o", "name"),
     "budget": (disruption, "budget"),
     "drift": (drifted, "drift"),

@@ -6,10 +6,12 @@ from datetime import timedelta
 
 import pytest
 
+from leeward.disruption.observation import observe
+from leeward.disruption.outlook import until_done
 from leeward.disruption.record import DisruptionOutcome
 from leeward.policy.document import Budget, DisruptionPolicy
 from recordings.scenes import Recording
-from recordings.stage import CLUSTER, shop
+from recordings.stage import CLUSTER, StageClock, ports_with, shop
 from simulation.definitions import DISRUPTION_RUN
 
 TWO = (Budget(nodes=2, percent=False),)
@@ -100,3 +102,16 @@ def test_a_run_that_is_stopped_in_the_middle_is_followed_to_the_end_of_its_succe
     code, _ = applied(stage)
     record = stage.system.disruptions.read(CLUSTER)
     assert (code, record.outcome, record.attempt) == (0, DisruptionOutcome.DONE, 2)
+
+
+def test_the_runs_that_until_done_plans_are_those_that_follow(stage):
+    """Each is applied, drained and ended by the deployed state machine; the planner's clock goes on in between."""
+    ports = ports_with(stage, StageClock(stage, lambda: None, 3600.0))
+    outlook = until_done(observe(CLUSTER, ports, None))
+    sizes = [len(run.after.nodes) for run in outlook.runs]
+    assert (outlook.finished, sizes) == (True, [8, 6, 4])
+    real = []
+    while applied(stage)[0] == 0:
+        real.append(len(nodes(stage)))
+        stage.timeline.run_until(stage.timeline.now() + 900)
+    assert real == sizes

@@ -15,7 +15,7 @@ from tests.cli.test_golden import OFFLINE
 
 SCHEMAS = Path("docs/schema")
 NO_JSON = {"completion", "help"}  # a script for a shell, and the help
-NO_COMMAND = {"node-policy", "run-record", "report-weeks"}  # of files that Leeward reads, and of `report --weeks`
+NO_COMMAND = {"node-policy", "run-record", "report-weeks", "plan-until-done"}  # of files, and of options of a command
 REQUESTS = ("start", "pause", "resume", "abort", "rollback")
 SCHEMA_OF = {
     "resume": "pause",
@@ -41,6 +41,8 @@ def commands(parser, path=""):
 
 def command_of(arguments):
     """`upgrade plan` of its arguments."""
+    if "--until-done" in arguments:
+        return "plan until done"
     return " ".join(arguments[:2] if arguments[0] in {"upgrade", "policy", "zone"} else arguments[:1])
 
 

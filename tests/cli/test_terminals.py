@@ -16,7 +16,7 @@ from tests.cli.command import NOON
 from tests.cli.snapshots import upgrade
 from tests.cli.snapshots.disruption import a_disruption_snapshot, a_group, a_node, a_pod
 from tests.cli.snapshots.placement import items
-from tests.cli.test_golden import BLOCKERS, GOLDEN, check
+from tests.cli.test_golden import BLOCKERS, GOLDEN, check, many
 
 DOMAIN = ".ap-southeast-2.compute.internal"
 NAMES = [f"ip-10-40-{number}-117{DOMAIN}" for number in range(1, 4)]
@@ -64,6 +64,7 @@ SCREENS = {
     "top": lambda folder: command("top", "--snapshot", long_named(folder)),
     "blockers": lambda folder: command("blockers", "--snapshot", BLOCKERS),
     "upgrade-status": lambda folder: command("upgrade", "status", "web", "--snapshot", blocked_status(folder)),
+    "plan-until-done": lambda folder: command("plan", "--until-done", "--snapshot", many(folder)),
     "watch": lambda folder: followed(nodes=12),
     "watch-many": lambda folder: followed(nodes=40),
 }
@@ -71,6 +72,7 @@ MUST_SHOW = {
     "top": ["cordoned", "pdb shop/payments-gateway", *(name.removesuffix(DOMAIN) for name in NAMES)],
     "blockers": ["pdb shop/zero", "node-a"],
     "upgrade-status": ["upgrading", "pdb "],
+    "plan-until-done": ["when nothing is left to do, after 3 runs: 1 node", "MONTHLY"],
     "watch": ["waits for", "(maxUnavailable 0)", "12:00:03"],
     "watch-many": ["waits for", "31 gone"],
 }

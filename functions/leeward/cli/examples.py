@@ -37,6 +37,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "plan": (
         "plan --cluster prod",
         "plan --snapshot prod-state --method consolidation",
+        "plan --cluster prod --what-if consolidation --until-done",
         "plan --cluster prod --validate plan.json",
         "plan --cluster prod --apply --watch",
     ),

@@ -14,7 +14,10 @@ before. One method acts in a run, the first that has something to do: expiration
 --what-if a method is planned as if the policies had switched it on. With --method unhealthy it shows the nodes that
 the minute reconciler would replace because they are NotReady or their instance is impaired. With --validate an earlier
 plan (the JSON of this command) is checked again: what still holds is printed. Nothing is changed, unless --apply is
-given: it asks, and starts the disruption run of the commands shown, which drains and TERMINATES their nodes."""
+given: it asks, and starts the disruption run of the commands shown, which drains and TERMINATES their nodes.
+
+A budget lets a few nodes go at a time, so one run is a part of what can be saved. With --until-done the runs after it
+are planned as well, each on the cluster that the one before leaves, until nothing is left to do."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,6 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--method", metavar="METHOD", choices=methods, help=alone)
     parser.add_argument("--what-if", metavar="METHOD", choices=switches, help=as_if)
     parser.add_argument("--validate", metavar="PLAN.json", type=Path, help="check an earlier plan again")
+    parser.add_argument("--until-done", action="store_true", help="plan run after run until nothing is left to do")
     parser.add_argument("--pods", action="store_true", help="show where each pod goes")
     parser.add_argument("--verbose", action="store_true", help="show for every node why it stays")
     add_node_filters(parser)

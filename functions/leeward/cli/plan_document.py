@@ -66,9 +66,10 @@ def to_json(
         "method": plan.method.value if plan.method else None,
         "summary": {
             **_totals([node for name in sorted(listed) if (node := snapshot.node(name))], commands, snapshot),
-            "notConsidered": _not_considered(plan.verdicts, staying, asked or MethodName.CONSOLIDATION),
+            "laterRuns": _may_go_on(plan, staying),
+            "notConsidered": not_considered(plan.verdicts, staying, asked or MethodName.CONSOLIDATION),
         },
-        "commands": [_command(command) for command in commands],
+        "commands": [command_json(command) for command in commands],
         "wantedTypes": [_wanted(one) for one in wanted if one.node in listed],
         "refusedTargets": [found for one in refused if (found := _refused(one, listed))["nodes"]],
         "nodes": entries,
@@ -112,7 +113,13 @@ def _totals(nodes: Sequence[Node], commands: Sequence[Command], snapshot: Cluste
     }
 
 
-def _not_considered(
+def _may_go_on(plan: Plan, names: Iterable[str]) -> bool:
+    """Return whether a later run may remove one of these nodes by the method that acts."""
+    verdicts = (plan.verdicts[name].get(plan.method) for name in names) if plan.commands and plan.method else ()
+    return any(verdict is not None and verdict.candidate and not verdict.stays for verdict in verdicts)
+
+
+def not_considered(
     verdicts: Mapping[str, Mapping[MethodName, Verdict]], names: Iterable[str], method: MethodName
 ) -> list[dict[str, Any]]:
     """Return the causes for which the method did not consider nodes, each with its nodes: most nodes first."""
@@ -134,7 +141,7 @@ def object_of(reason: str) -> str | None:
     return pod[0] if pod is not None else None
 
 
-def _command(command: Command) -> dict[str, Any]:
+def command_json(command: Command) -> dict[str, Any]:
     return {
         "decision": command.decision.value,
         "nodes": list(command.nodes),

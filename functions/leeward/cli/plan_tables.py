@@ -35,15 +35,22 @@ def plan_report(
 def _summary(document: Mapping[str, Any]) -> Iterator[str]:
     summary, method = document["summary"], document["method"]
     counts, prices = summary["nodes"], summary["pricePerMonth"]
-    yield f"{count_of(counts['now'], 'node')}, {_monthly(prices['now'])}"
+    yield f"{count_of(counts['now'], 'node')}, {monthly(prices['now'])}"
     if document["commands"]:
-        saved = _saved(prices)
-        yield f"after {method}: {count_of(counts['after'], 'node')}, {_monthly(prices['after'])}{saved}"
+        saved = saved_monthly(prices)
+        yield f"after {method}: {count_of(counts['after'], 'node')}, {monthly(prices['after'])}{saved}"
+        if summary["laterRuns"]:
+            yield "that is one run: later ones may remove more nodes (--until-done plans them)"
     else:
         yield f"nothing to do{f' by {method}' if method else ''}"
-    for cause in summary["notConsidered"][:MOST_CAUSES]:
+    yield from reasons_to_stay(summary["notConsidered"])
+
+
+def reasons_to_stay(causes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield a line for each cause for which nodes are not considered, those with most nodes first."""
+    for cause in causes[:MOST_CAUSES]:
         yield f"{count_of(len(cause['nodes']), 'node')} {_cause(cause)}"
-    left = summary["notConsidered"][MOST_CAUSES:]
+    left = causes[MOST_CAUSES:]
     if left:
         nodes = sum(len(cause["nodes"]) for cause in left)
         yield f"{count_of(nodes, 'node')} not considered for {len(left)} other reasons (--verbose shows them)"
@@ -56,11 +63,11 @@ def _cause(cause: Mapping[str, Any]) -> str:
     return f"blocked by {cause['object']}" if len(cause["nodes"]) > 1 else f"blocked: {cause['reason']}"
 
 
-def _monthly(price: float | None) -> str:
+def monthly(price: float | None) -> str:
     return "price not known" if price is None else f"${price:,.2f} a month"
 
 
-def _saved(prices: Mapping[str, float | None]) -> str:
+def saved_monthly(prices: Mapping[str, float | None]) -> str:
     now, after = prices["now"], prices["after"]
     return "" if now is None or after is None else f" (${now - after:,.2f} less)"
 

@@ -18,6 +18,7 @@ from leeward.cli.output import emit
 from leeward.cli.plan_apply import Request, apply, check_apply, last_run
 from leeward.cli.plan_document import to_json
 from leeward.cli.plan_tables import plan_report
+from leeward.cli.plan_until_done import check_alone, show_until_done
 from leeward.cli.what_if import WhatIf, switched_on
 from leeward.disruption.command import Command, Decision, MethodName, Plan, Replacement
 from leeward.disruption.plan import plan_in
@@ -41,6 +42,8 @@ _PRINTED_BY = "leeward plan -o json"
 def run(arguments: argparse.Namespace) -> int:
     """Plan or check, and print; with --apply start the run. Return 1 where the start is refused."""
     check_apply(arguments)
+    if arguments.until_done:
+        check_alone(arguments)
     earlier = read_plan(arguments.validate) if arguments.validate is not None else None
     context, snapshot = cluster_of(arguments, "plan")
     last = last_run(context) if arguments.apply else None
@@ -48,6 +51,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.what_if is not None:
         snapshot = switched_on(snapshot, WhatIf(arguments.what_if))
     only = MethodName(arguments.method) if arguments.method else None
+    if arguments.until_done:
+        return show_until_done(arguments, _with_all_prices(snapshot, context), only, listed)
     plan, wanted, refused = _plan(
         _with_all_prices(snapshot, context), context.ports.nodegroups, context.ports.instances, only, earlier
     )
