@@ -118,13 +118,15 @@ def held_by(
 
 def settle_seconds(record: TerminationRecord, settle: timedelta, now: datetime) -> int:
     """Return how long, in seconds, the empty node stays so that load balancers deregister it (docs/features.md, U11).
-    `settle`: as `settling.py` decides it. The result does not exceed the detach deadline. The node of a Capacity Block
+    `settle`: as `settling.py` decides it. A pod that came and left after the node had been emptied once, because others
+    had lifted the taint, starts it again. The result does not exceed the detach deadline. The node of a Capacity Block
     stays until then: a group that is asked to terminate it launches another into the block, which would have to be
     drained at once. The node of an upgrade that has started it ahead of a launch waits for that one, which its
     termination offsets.
     """
     span = max(settle, LAUNCH_WITHIN) if record.awaits_launch else settle
-    end = record.times.get("drained", now) + span
+    drained = record.times.get("drained", now)
+    end = max(drained, record.times.get("moved", drained)) + span
     detach = detach_deadline(record, now)
     if detach is not None and all(cause.kind is CauseKind.CAPACITY_BLOCK for cause in record.causes):
         end = detach

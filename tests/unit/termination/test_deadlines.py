@@ -167,3 +167,10 @@ def test_the_empty_node_of_an_upgrade_waits_for_the_launch_that_it_offsets_unles
     assert waits == (LAUNCH_WITHIN - 2 * MINUTE).total_seconds()
     assert [settle_seconds(a_record(early, other, times=drained), SETTLES, NOW) for other in others] == [0, 0, 0]
     assert settle_seconds(a_record(early, times=drained), SETTLES, NOW + 3 * MINUTE) == 0, "the group replaces it"
+
+
+@pytest.mark.parametrize(("moved", "left"), [(None, 0), (-120, 0), (-31, 29), (0, 60)])
+def test_a_pod_that_came_and_left_after_the_node_was_empty_starts_the_settle_time_again(moved, left):
+    times = {"drained": NOW - timedelta(seconds=91)}
+    times |= {} if moved is None else {"moved": NOW + timedelta(seconds=moved)}
+    assert settle_seconds(a_record(a_cause(CauseKind.MANUAL), times=times), timedelta(seconds=60), NOW) == left
