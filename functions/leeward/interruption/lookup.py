@@ -63,7 +63,8 @@ class Lookup:
     def _needed(self, message: InterruptionMessage, instance: str) -> Iterable[str]:
         if not self._acts(message):
             return
-        yield "instances"
+        if instance not in self.world.instances:
+            yield "instances"
         place, hook = self.place(message, instance), hook_of(message)
         if place.group_name is not None:
             yield "groups"
@@ -152,8 +153,14 @@ def look_up_instances(messages: Sequence[InterruptionMessage], ports: Ports) -> 
     lookup.world = replace(lookup.world, instances=known.instances, tags=known.tags, open=known.open)
     ids = sorted({instance for message in acting for instance in message.instances} - known.instances.keys())
     if ids:
-        with isolate_errors(partial(lookup.errors.__setitem__, "instances")):
-            asked = ports.instances.describe(ids)
+        asked = attempt(lambda: ports.instances.describe(ids))
+        if isinstance(asked, LeewardError):
+            from leeward.interruption.listed import listed_by_groups  # late: EC2 answers nearly always
+
+            lookup.errors["instances"] = asked
+            listed = listed_by_groups(acting, ids, lookup.world.clusters, ports.groups)
+            lookup.world = replace(lookup.world, instances={**known.instances, **listed})
+        else:
             world = replace(lookup.world, instances={**known.instances, **asked}, confirmed=frozenset(ids))
             lookup.world = world
     named = set(_groups_needed(acting, lookup, ports.clusters))

@@ -19,6 +19,12 @@ def spot(instance="i-0abc", number=0):
     return event("spot_interruption", id=f"event-{instance}-{number}", detail={"instance-id": instance})
 
 
+def instances_fail(system, error, times=None):
+    """EC2 does not answer, and neither does Auto Scaling, which lists the instances that EC2 takes."""
+    system.instances.fail("describe", error, times)
+    system.groups.fail("of_clusters", error, times)
+
+
 class TestPoison:
     @pytest.mark.parametrize(
         "body", ["nonsense", "[]", event("spot_interruption", detail={}), event("asg_launch", detail=1)]
@@ -79,7 +85,7 @@ class TestFailures:
     @pytest.mark.parametrize("error", [ThrottledError("slow down"), AccessDeniedError("ec2:DescribeInstances")])
     def test_a_failed_lookup_fails_those_who_need_it_and_no_other(self, connect, error):
         queue = connect()
-        queue.system.instances.fail("describe", error)
+        instances_fail(queue.system, error)
         assert queue.deliver(spot(), event("unknown"), event("test_notification"), "nonsense") == ["m0"]
         queue.system.instances.heal()
         assert queue.deliver(spot()) == []
@@ -250,7 +256,7 @@ class TestStorms:
 class TestRedelivery:
     def test_a_record_that_failed_comes_back_soon_and_then_less_and_less_often(self, connect):
         queue = connect()
-        queue.system.instances.fail("describe", ThrottledError("RequestLimitExceeded"))
+        instances_fail(queue.system, ThrottledError("RequestLimitExceeded"))
         waits = []
         for queue.receives in (1, 2, 3, 9, 12, 99):
             assert queue.deliver(spot()) == ["m0"]
@@ -259,7 +265,7 @@ class TestRedelivery:
 
     def test_each_queue_is_asked_for_its_own_messages(self, connect):
         queue = connect()
-        queue.system.instances.fail("describe", ThrottledError("RequestLimitExceeded"))
+        instances_fail(queue.system, ThrottledError("RequestLimitExceeded"))
         arn = "arn:aws:sqs:us-east-1:111122223333:leeward-state-changes"
         record = {"messageId": "m0", "receiptHandle": "r0", "body": spot(), "eventSourceARN": arn}
         assert handler.handle({"Records": [record]}, None)["batchItemFailures"]
@@ -272,7 +278,7 @@ class TestRedelivery:
 
     def test_that_it_cannot_be_asked_for_fails_nothing_else(self, connect):
         queue = connect()
-        queue.system.instances.fail("describe", ThrottledError("RequestLimitExceeded"), times=1)
+        instances_fail(queue.system, ThrottledError("RequestLimitExceeded"), times=1)
         queue.system.redelivery.fail("after", AccessDeniedError("sqs:ChangeMessageVisibility"))
         assert queue.deliver(spot()) == ["m0"]
         assert any("visibility time-out" in line.get("message", "") for line in queue.lines)
@@ -282,7 +288,7 @@ class TestRedelivery:
         self, connect, throttled, asked
     ):
         queue = connect()
-        queue.system.instances.fail("describe", ThrottledError("RequestLimitExceeded"), times=1)
+        instances_fail(queue.system, ThrottledError("RequestLimitExceeded"), times=1)
         queue.system.redelivery.fail("after", ThrottledError("RequestThrottled"), times=throttled)
         assert queue.deliver(spot()) == ["m0"]
         assert queue.system.redelivery.delays == asked

@@ -8,6 +8,12 @@ CLIENT = f"{KUBERNETES}.client.ClusterClient"
 
 OF_REQUESTS = (
     Planted(
+        name="a spot warning waits until EC2 answers",
+        story="claims no instance that EC2 does not describe",
+        edits=(edit("leeward.interruption.listed.listed_by_groups", "set(ids) - others", "set()"),),
+        tests=("tests/handlers/interruption/test_refused_calls.py",),
+    ),
+    Planted(
         name="lists name resourceVersion=0",
         story="asks for the watch cache, which ignores the limit and answers everything at once",
         edits=(
