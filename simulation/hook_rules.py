@@ -23,6 +23,7 @@ class HookRules:
     def __init__(self) -> None:
         self._new = News().of
         self._reported: set[tuple[str, str]] = set()
+        self._kept: dict[tuple[str, str, str], float] = {}  # group, hook, instance -> our last heartbeat
 
     def answers(self, view: WorldView) -> Iterator[str]:
         """Yield hooks of ours that timed out. One times out only for a launch that does not join, where it was kept
@@ -30,10 +31,13 @@ class HookRules:
         where its account refused its role until the end, and where its owner had taken it out of the policies before
         any termination was open (docs/designs/which-hooks-are-ours.md).
         """
+        for group, hook, instance, by_us in self._new("kept", view.heartbeats):
+            if by_us:
+                self._kept[group, hook, instance] = view.now
         for group, hook, instance in self._new("timed out", view.timed_out):
             if not view.ours(hook, group) or view.held_to_the_end(group, hook, instance):
                 continue
-            if view.ends(hook, group) and _unheard(group, hook, instance, view):
+            if view.ends(hook, group) and self._unheard(group, hook, instance, view):
                 continue
             if _was_refused(view.time_out(group, hook), view) or _stood_still(view.time_out(group, hook), view):
                 continue
@@ -41,6 +45,18 @@ class HookRules:
                 continue
             if view.ends(hook, group) or not _never_joined(instance, view):
                 yield f"{hook} of {group} for {instance} timed out"
+
+    def _unheard(self, group: str, hook: str, instance: str, view: WorldView) -> bool:
+        """Return whether a short hook's events were lost or late, and no other event had named the instance in time. A
+        termination that was open before the hook began uses facts that are minutes old until an event comes
+        (docs/designs/aws-calls.md), so it knows of the hook only if it has heartbeaten it.
+        """
+        time_out, opened = view.time_out(group, hook), view.open_since.get(instance, inf)
+        kept = view.now - self._kept.get((group, hook, instance), -inf) < 2 * time_out
+        if opened < view.now - time_out and not kept:
+            opened = inf
+        first = min(view.event_came(group, hook, instance), opened)
+        return time_out < OUTLASTS_RECONCILER and first > view.now - REACTS_WITHIN
 
     def misdirected(self, view: WorldView) -> Iterator[str]:
         """Yield heartbeats under a name other than that of the hook that waits."""
@@ -83,9 +99,3 @@ def _was_given_up(group: str, hook: str, view: WorldView) -> bool:
 def _never_joined(instance: str, view: WorldView) -> bool:
     launched = view.launched(instance)
     return launched is not None and not view.joined(instance) and view.now >= launched + BOOTS_WITHIN - RECONCILED
-
-
-def _unheard(group: str, hook: str, instance: str, view: WorldView) -> bool:
-    """Return whether a short hook's events were lost or late, and no other event had named the instance in time."""
-    first = min(view.event_came(group, hook, instance), view.open_since.get(instance, inf))
-    return view.time_out(group, hook) < OUTLASTS_RECONCILER and first > view.now - REACTS_WITHIN

@@ -98,6 +98,8 @@ def test_a_short_hook_may_time_out_while_no_function_can_heartbeat_it(world, che
         (120, 60, None, [Rule.ANSWER]),
         (120, None, 59, []),
         (120, None, 60, [Rule.ANSWER]),
+        (120, None, 121, []),
+        (120, 60, 121, [Rule.ANSWER]),
         (300, None, None, [Rule.ANSWER]),
     ],
 )
@@ -112,6 +114,17 @@ def test_a_short_terminate_hook_may_time_out_only_where_its_event_was_lost_or_la
         world.records[INSTANCE] = a_record(at=world.clock.now() - timedelta(seconds=opened))
     world.timed_out.append((GROUP, HOOK, INSTANCE))
     assert rules(checker.after_event(world)) == found
+
+
+def test_a_short_hook_that_was_heartbeaten_is_known(world, checker):
+    world.time_outs[HOOK] = 120
+    world.records[INSTANCE] = a_record(at=world.clock.now())
+    world.clock.advance(minutes=5)
+    world.heartbeats.append((GROUP, HOOK, INSTANCE, True))
+    checker.after_event(world)
+    world.clock.advance(minutes=2)
+    world.timed_out.append((GROUP, HOOK, INSTANCE))
+    assert rules(checker.after_event(world)) == [Rule.ANSWER]
 
 
 @pytest.mark.parametrize(
