@@ -45,6 +45,18 @@ def test_pods_of_a_spot_instance_leave_whatever_call_to_its_group_fails(method, 
     assert after <= 10
 
 
+@pytest.mark.parametrize("deleted", [False, True], ids=["with its Node", "its Node was deleted"])
+def test_pods_of_a_spot_instance_leave_while_ec2_does_not_answer(deleted):
+    system = a_system(pods=[a_pod()])
+    spot(system)
+    system.instances.fail("describe", ThrottledError("RequestLimitExceeded"))
+    if deleted:
+        system.kubernetes.by_name.clear()
+    after = evicted_after(system)
+    assert after is not None
+    assert after <= 10
+
+
 @pytest.mark.parametrize("write", ["plan", "note", "note_attempt"])
 def test_pods_of_a_spot_instance_leave_where_the_table_refuses_writes_alone(write):
     system = a_system(pods=[a_pod()])

@@ -26,6 +26,7 @@ from leeward.policy.document import NodePolicy
 from leeward.ports import Ports
 from leeward.ports.kubernetes import Clusters
 from leeward.termination import decisions
+from leeward.termination.deleted_node import last_known
 from leeward.termination.drain_plan import DrainPlan, turn_times
 from leeward.termination.eviction import turn
 from leeward.termination.instance_state import InstanceState, find_node, read
@@ -68,7 +69,7 @@ def _turn(
     record: TerminationRecord, situation: InstanceState, started: datetime, ports: Ports
 ) -> tuple[DrainPlan, Progress] | None:
     kubernetes = ports.clusters.kubernetes(record.subject.cluster)
-    node = find_node(record, kubernetes)
+    node = find_node(record, kubernetes) or last_known(situation, started, kubernetes, ports.clock.now())
     if node is None:
         return None
     if not node.tainted:
