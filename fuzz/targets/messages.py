@@ -1,4 +1,4 @@
-"""Bodies of queue messages, from the text to the decision that `leeward explain-event` prints, in two worlds."""
+"""Bodies of queue messages, from the text to the decision that `inspect explain-event` prints, in two worlds."""
 
 import json
 import re

@@ -39,6 +39,8 @@ def test_the_shell_accepts_its_script(script, shell):
 
 TYPED = [
     ("leeward dr", {"drain", "drift"}),
+    ("leeward inspect z", {"zones"}),
+    ("leeward inspect ips --in", {"--instance-type"}),
     ("leeward upgrade r", {"resume", "rollback"}),
     ("leeward drain --dr", {"--dry-run"}),
     ("leeward --cluster prod upgrade start --la", {"--launch-template-version"}),

@@ -127,8 +127,8 @@ def test_a_path_arrives_as_it_is_and_is_not_run(terminal, tmp_path, shell):
 
 @pytest.mark.parametrize("shell", STARTS)
 def test_a_path_that_is_an_argument_is_completed_too(terminal, tmp_path, shell):
-    arguments = completed(terminal(shell), "leeward explain-event \\$", tmp_path / "1", NAMES[0])
-    assert arguments == ["explain-event", NAMES[0]]
+    arguments = completed(terminal(shell), "leeward inspect explain-event \\$", tmp_path / "1", NAMES[0])
+    assert arguments == ["inspect", "explain-event", NAMES[0]]
 
 
 @pytest.mark.parametrize("shell", ["bash", "fish"])  # bashcompinit of zsh takes the option and its value as one name

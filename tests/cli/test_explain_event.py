@@ -1,4 +1,4 @@
-"""`leeward explain-event` as its users run it: real argument parsing, real files, JSON held against its schema."""
+"""`leeward inspect explain-event` as its users run it: real parsing, real files, JSON held against its schema."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""`leeward ips` as its users run it."""
+"""`leeward inspect ips` as its users run it."""
 
 import json
 from pathlib import Path

@@ -16,7 +16,8 @@ import yaml
 from leeward import __version__
 from leeward.cli import drift
 from leeward.cli.examples import EXAMPLES
-from leeward.cli.main import COMMANDS, DEBUG, build_parser, parse_arguments
+from leeward.cli.inspection import ANALYSES
+from leeward.cli.main import COMMANDS, DEBUG, HEADINGS, build_parser, parse_arguments
 from leeward.model.times import format_instant
 from tests.cli.command import NOON, SMALL
 
@@ -58,8 +59,8 @@ def test_json_and_yaml_say_the_same(leeward):
         (
             ["flood"],
             "argument COMMAND: found 'flood', expected one of "
-            "blockers, budget, completion, doctor, drain, drift, explain-event, help, init, ips, metrics, pause, "
-            "place, plan, policy, report, resume, snapshot, template, top, uninstall, upgrade, version, zone, zones",
+            "top, blockers, plan, drift, report, metrics, inspect, drain, upgrade, zone, pause, resume, init, policy, "
+            "doctor, snapshot, uninstall, completion, help, options, version",
         ),
         (["drain", "n", "--bogus"], "drain: found unknown arguments: --bogus, expected none"),
         (["blockers", "n", "m"], "blockers: found unknown arguments: m, expected none"),
@@ -120,7 +121,7 @@ def test_its_traceback_is_shown_where_it_is_asked_for(leeward, a_defect):
 @pytest.mark.parametrize("arguments", [["--help"], ["drain", "--help"], ["explain-event", "--help"], ["--version"]])
 def test_help_is_no_error(capsys, arguments):
     with pytest.raises(SystemExit) as ended:
-        build_parser().parse_args(arguments)
+        build_parser(arguments).parse_args(arguments)
     assert ended.value.code == 0
     assert "leeward" in capsys.readouterr().out
 
@@ -132,11 +133,37 @@ def test_without_arguments_the_help_is_printed(leeward):
     assert leeward("help").out == result.out
 
 
-@pytest.mark.parametrize("command", ["drain", "zones"])
+@pytest.mark.parametrize("command", ["drain", "inspect zones", "upgrade start"])
 def test_help_shows_the_help_of_a_command(leeward, command):
-    result = leeward("help", command)
+    result = leeward("help", *command.split())
     assert (result.code, result.err) == (0, "")
     assert result.out.startswith(f"usage: leeward {command} ")
+
+
+def test_the_help_has_each_command_once_below_its_heading(leeward):
+    text = leeward("help").out
+    headings = [line.removesuffix(":") for line in text.splitlines() if line.endswith(":") and line[0].isalpha()]
+    assert headings == [*HEADINGS, "options"]
+    assert [name for name in COMMANDS if len(re.findall(rf"^  {name} ", text, re.MULTILINE)) != 1] == []
+
+
+def test_general_options_are_shown_by_leeward_options_and_by_no_help(leeward):
+    shown = leeward("options").out
+    general = {"--cluster", "--snapshot", "--now", "--output", "--no-headers", "--sort-by", "--seed", "--account"}
+    general |= {"--region", "--profile", "--cluster-profile", "--cluster-region"}
+    assert {word.strip(",") for word in shown.split() if word.startswith("--")} == general
+    for path, parser in parsers(build_parser()):
+        usage, *rest = parser.format_help().partition("examples:")[0].split("\n\n", 1)
+        assert not general & set(re.findall(r"--[a-z-]+", usage)), path
+        assert not general & {line.split()[0] for line in "".join(rest).splitlines() if line.startswith("  --")}, path
+        assert "leeward options shows the options that every command takes" in parser.format_help().replace("\n", " ")
+
+
+@pytest.mark.parametrize("name", ANALYSES)
+def test_an_analysis_has_its_own_name_as_well_which_no_help_shows(leeward, name):
+    assert leeward("help", name).out == leeward("help", "inspect", name).out
+    assert not re.search(rf"^  {name} ", leeward("help").out, re.MULTILINE)
+    assert f"did you mean inspect {name}?" in leeward.refuses(f"{name}x")
 
 
 @pytest.mark.parametrize(
@@ -210,7 +237,7 @@ def imported(*arguments):
 def test_help_imports_no_command():
     """Importing all of them takes half a second of CPU."""
     modules = imported()
-    ours = ("examples", "main", "nearest", "options", "output", "parser")
+    ours = ("examples", "inspection", "main", "nearest", "options", "output", "parser")
     assert {name for name in modules if name.startswith("leeward.cli.")} == {f"leeward.cli.{name}" for name in ours}
     assert len(modules) <= 150  # 0.06 s of CPU
 

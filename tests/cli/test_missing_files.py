@@ -40,7 +40,7 @@ WARNED = (
     (("ips", "--instance-type", "m5.large", "--pods", "3"), "daemonsets", "the VPC CNI", "kubectl get daemonsets"),
     (EVENT, POLICY, "no group is selected, so nothing follows from a message", "leeward init --snapshot "),
     (EVENT, "auto-scaling-groups", "a policy that asks for tags selects none", "aws autoscaling describe-auto-"),
-    (EVENT, "lifecycle-hooks", "no message about one has a deadline", "aws autoscaling describe-lifecycle-hooks > "),
+    (EVENT, "lifecycle-hooks", "no such message has a deadline", "aws autoscaling describe-lifecycle-hooks > "),
     (("uninstall",), "lifecycle-hooks", "is not seen", "aws autoscaling describe-lifecycle-hooks > "),
 )
 CLAIM = {"name": "data", "persistentVolumeClaim": {"claimName": "data"}}

@@ -1,4 +1,4 @@
-"""`leeward place` as its users run it."""
+"""`leeward inspect place` as its users run it."""
 
 import json
 from pathlib import Path

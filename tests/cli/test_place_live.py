@@ -1,4 +1,4 @@
-"""`leeward place` and `leeward zones` against a cluster, with fakes for AWS, Kubernetes and what fn sync wrote down."""
+"""`leeward inspect place|zones` against a cluster, with fakes for AWS, Kubernetes and what fn sync wrote down."""
 
 import json
 from dataclasses import replace

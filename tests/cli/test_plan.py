@@ -1,4 +1,4 @@
-"""`leeward plan`, `leeward budget` and `leeward drift` as their users run them."""
+"""`leeward plan`, `leeward inspect budget` and `leeward drift` as their users run them."""
 
 import json
 from pathlib import Path

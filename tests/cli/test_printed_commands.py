@@ -19,6 +19,7 @@ SOURCES = [path for path in sorted(Path("functions/leeward").rglob("*.py")) if p
 VALUES = ("web", "start", "1", " --group web", "--cluster web", "")  # what may stand where a sentence is filled in
 MOST_PLACES = 3
 MENTIONED = {  # by name, not to be run
+    "leeward inspect ANALYSIS --help",
     "leeward policy apply",
     "leeward upgrade ACTION --help",
     "leeward upgrade plan",

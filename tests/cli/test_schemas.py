@@ -7,6 +7,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from leeward.cli.inspection import ANALYSES
 from leeward.cli.main import build_parser
 from leeward.upgrade.preflight.findings import Code
 from tests.cli.command import NOON
@@ -14,11 +15,12 @@ from tests.cli.live_answers import ANSWERS
 from tests.cli.test_golden import OFFLINE
 
 SCHEMAS = Path("docs/schema")
-NO_JSON = {"completion", "help"}  # a script for a shell, and the help
+NO_JSON = {"completion", "help", "options"}  # a script for a shell, and helps
 NO_COMMAND = {"node-policy", "run-record", "report-weeks", "plan-until-done"}  # of files, and of options of a command
 REQUESTS = ("start", "pause", "resume", "abort", "rollback")
 SCHEMA_OF = {
     "resume": "pause",
+    **{f"inspect {name}": name for name in ANALYSES},
     **{f"policy {action}": "policy" for action in ("validate", "diff", "apply")},
     **{f"upgrade {action}": "upgrade-request" for action in REQUESTS},
 }  # of any other command: its name
@@ -43,7 +45,7 @@ def command_of(arguments):
     """`upgrade plan` of its arguments."""
     if "--until-done" in arguments:
         return "plan until done"
-    return " ".join(arguments[:2] if arguments[0] in {"upgrade", "policy", "zone"} else arguments[:1])
+    return " ".join(arguments[:2] if arguments[0] in {"upgrade", "policy", "zone", "inspect"} else arguments[:1])
 
 
 def test_every_command_has_a_schema_that_names_it():

@@ -1,4 +1,4 @@
-"""`leeward template` as its users run it, on a snapshot and against the local AWS."""
+"""`leeward inspect template` as its users run it, on a snapshot and against the local AWS."""
 
 import base64
 import json
@@ -149,11 +149,11 @@ def test_zone_and_type_are_the_first_by_default(folder):
     [
         (
             ["--zone", "us-east-1z"],
-            "template: found zone 'us-east-1z', expected one of the group's: us-east-1a, us-east-1b",
+            "inspect template: found zone 'us-east-1z', expected one of the group's: us-east-1a, us-east-1b",
         ),
         (
             ["--instance-type", "m9.large"],
-            "template: found instance type 'm9.large', expected one of the group's: m5.large",
+            "inspect template: found instance type 'm9.large', expected one of the group's: m5.large",
         ),
     ],
 )

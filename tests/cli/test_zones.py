@@ -1,4 +1,4 @@
-"""`leeward zones` as its users run it."""
+"""`leeward inspect zones` as its users run it."""
 
 import json
 from pathlib import Path
@@ -113,5 +113,5 @@ def test_bad_files_are_named(leeward, tmp_path, files, message):
 
 def test_without_a_snapshot_or_a_cluster_nothing_is_guessed(leeward):
     found = "found neither --cluster nor --snapshot, expected --cluster NAME (live) or --snapshot DIR"
-    assert leeward.refuses("zones") == f"zones: {found}"
-    assert leeward.refuses("place", "web", "--count", "1", "--pods", "1") == f"place: {found}"
+    assert leeward.refuses("zones") == f"inspect zones: {found}"
+    assert leeward.refuses("place", "web", "--count", "1", "--pods", "1") == f"inspect place: {found}"

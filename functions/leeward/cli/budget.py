@@ -1,4 +1,4 @@
-"""`leeward budget`: how many nodes may be disrupted now, for each policy and reason.
+"""`leeward inspect budget`: how many nodes may be disrupted now, for each policy and reason.
 
 Decides how the result is printed; `leeward.budgets.counts` decides what counts."""
 
@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Count and print the allowed disruptions."""
-    _, snapshot = cluster_of(arguments, "budget")
+    _, snapshot = cluster_of(arguments, "inspect budget")
     found = all_allowances(snapshot)
     emit(to_json(found), arguments.view, lambda: _report(found, snapshot.warnings), snapshot.warnings)
     return 0

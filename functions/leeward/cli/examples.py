@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "blockers": ("blockers --cluster prod", "blockers ip-10-0-0-1 --cluster prod", "blockers --snapshot prod-state"),
-    "budget": ("budget --cluster prod",),
+    "inspect budget": ("inspect budget --cluster prod",),
     "completion": (
         "completion bash > /etc/bash_completion.d/leeward",
         "completion zsh > ~/.zsh/completions/_leeward",
@@ -20,10 +20,18 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "drain ip-10-0-0-1 --cluster prod --cancel",
     ),
     "drift": ("drift --cluster prod", "drift --snapshot prod-state -o json"),
-    "explain-event": ("explain-event message.json", "explain-event - --cluster prod < message.json"),
-    "help": ("help drain", "help upgrade start"),
+    "inspect explain-event": (
+        "inspect explain-event message.json",
+        "inspect explain-event - --cluster prod < message.json",
+    ),
+    "inspect": ("inspect zones --cluster prod", "inspect template web --cluster prod"),
+    "options": ("options",),
+    "help": ("help drain", "help upgrade start", "help inspect zones"),
     "init": ("init --cluster prod", "init --snapshot prod-state --to first.yaml"),
-    "ips": ("ips --instance-type m5.large --pods 20", "ips --instance-type m5.large --pods 20 --warm-ip-target 5"),
+    "inspect ips": (
+        "inspect ips --instance-type m5.large --pods 20",
+        "inspect ips --instance-type m5.large --pods 20 --warm-ip-target 5",
+    ),
     "metrics": (
         "metrics --cluster prod",
         "metrics --cluster prod --to /var/lib/node_exporter/textfile_collector/leeward.prom",
@@ -33,7 +41,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         'pause --cluster prod --group web --why "node image under test"',
         'pause --cluster prod --all --why "before leeward uninstall"',
     ),
-    "place": ("place web --count 3 --pods 10 --cluster prod",),
+    "inspect place": ("inspect place web --count 3 --pods 10 --cluster prod",),
     "plan": (
         "plan --cluster prod",
         "plan --snapshot prod-state --method consolidation",
@@ -52,7 +60,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     ),
     "resume": ('resume --cluster prod --why "release is out"',),
     "snapshot": ("snapshot --cluster prod --to prod-state",),
-    "template": ("template web --cluster prod", "template web --zone us-east-1a --snapshot prod-state"),
+    "inspect template": (
+        "inspect template web --cluster prod",
+        "inspect template web --zone us-east-1a --snapshot prod-state",
+    ),
     "top": ("top --cluster prod", "top --cluster prod --group web --sort-by cpu", "top --snapshot prod-state -o json"),
     "uninstall": ("uninstall --cluster prod --dry-run", "uninstall --cluster prod --yes"),
     "zone": ("zone evacuate us-east-1a --cluster prod --dry-run", "zone status --cluster prod"),
@@ -81,7 +92,10 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "upgrade abort": ("upgrade abort web --cluster prod",),
     "upgrade rollback": ("upgrade rollback web --cluster prod",),
     "version": ("version",),
-    "zones": ("zones --cluster prod", "zones --instance-type m5.large --pods 20 --snapshot prod-state"),
+    "inspect zones": (
+        "inspect zones --cluster prod",
+        "inspect zones --instance-type m5.large --pods 20 --snapshot prod-state",
+    ),
 }
 
 

@@ -1,4 +1,4 @@
-"""`leeward explain-event`: the content of a queue message and Leeward's decision on it.
+"""`leeward inspect explain-event`: the content of a queue message and Leeward's decision on it.
 
 Decides how a decision is printed; `leeward.interruption.decide` makes the decision. Changes nothing."""
 
@@ -77,7 +77,7 @@ def _explain(bodies: Sequence[str], arguments: argparse.Namespace) -> list[dict[
     if arguments.snapshot is None:
         world = World(complete=False, origins=origins)
     else:
-        context = context_of(arguments, "explain-event")
+        context = context_of(arguments, "inspect explain-event")
         parsed = name_instances(parsed, context.ports.instances, confirmed=False)
         world = world_of(context, [found for found in parsed if isinstance(found, Message)], origins)
     return [document_of(_decide(found, world, arguments.now), found, arguments.now) for found in parsed]
@@ -123,7 +123,7 @@ def world_of(
 def _live(
     parsed: Sequence[InterruptionMessage | MalformedMessageError], arguments: argparse.Namespace
 ) -> list[dict[str, Any]]:
-    ports = context_of(arguments, "explain-event").ports
+    ports = context_of(arguments, "inspect explain-event").ports
     if ports.place is None and (arguments.account or arguments.region):  # else they are the deployment's
         ports = replace(ports, origins=frozenset({(arguments.account or "", arguments.region or "")}))
     parsed = name_instances(parsed, ports.instances)

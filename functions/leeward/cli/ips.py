@@ -1,4 +1,4 @@
-"""`leeward ips`: number of addresses that a node takes from its subnet.
+"""`leeward inspect ips`: number of addresses that a node takes from its subnet.
 
 Decides whose settings count (flags, then policies, then the aws-node DaemonSet) and how the result is printed;
 `leeward.placement.cni` counts."""
@@ -56,8 +56,8 @@ def run(arguments: argparse.Namespace) -> int:
     context = None
     if arguments.snapshot is not None or arguments.cluster is not None:
         if arguments.snapshot is None:
-            raise InvalidInputError("ips: found no --snapshot, expected --snapshot DIR")
-        context = context_of(arguments, "ips")
+            raise InvalidInputError("inspect ips: found no --snapshot, expected --snapshot DIR")
+        context = context_of(arguments, "inspect ips")
     kind = _limits(arguments.instance_type, context)
     variables = {} if context is None else _variables(context)
     given = {name: value for name in FLAGS if (value := getattr(arguments, name)) is not None}
@@ -74,7 +74,7 @@ def _limits(name: str, context: ClusterContext | None) -> InstanceType:
         folder = None if context is None else context.folder
         where = "the built-in table" if folder is None else f"{folder.path('instance-types')} or the table"
         raise InvalidInputError(
-            f"ips: --instance-type: found {name!r}, expected an EC2 instance type that is in {where}"
+            f"inspect ips: --instance-type: found {name!r}, expected an EC2 instance type that is in {where}"
         )
     return kind
 

@@ -10,52 +10,61 @@ import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import import_module
-from pathlib import Path
 from typing import Protocol, cast
 
 from leeward import __version__
 from leeward.cli.examples import epilog_of
-from leeward.cli.options import account, cluster, instant, region, seed
+from leeward.cli.inspection import ANALYSES
+from leeward.cli.options import add_general_options
 from leeward.cli.output import Output, View, tell, tolerate_any_terminal
 from leeward.cli.parser import Parser, below
 from leeward.errors import InvalidInputError, LeewardError
 from leeward.isolation import unexpected
 
-COMMANDS: Mapping[str, tuple[str, str]] = {
-    "blockers": ("blockers.command", "show what blocks a node, and until when"),
-    "budget": ("budget", "show how many nodes may be disrupted now"),
-    "completion": ("completion", "print a completion script for bash, zsh or fish"),
-    "doctor": ("doctor", "check the deployment and suggest fixes"),
-    "drain": ("drain.command", "drain and terminate a node, or show how that would go"),
-    "drift": ("drift", "show which nodes have drifted, and in what"),
-    "explain-event": ("explain_event", "show what a queue message says, and what follows from it"),
-    "help": ("help", "show the help of a command"),
-    "init": ("init", "write a first policy from what a cluster has"),
-    "ips": ("ips", "count the addresses that a node takes from its subnet"),
-    "metrics": ("metrics", "print the state of a cluster in Prometheus' text format"),
-    "pause": ("pause.pause", "stop disruption, repair and upgrades of a cluster or a group"),
-    "place": ("place", "choose subnets for new nodes of a group"),
-    "plan": ("plan", "show what would be consolidated, replaced or removed, and why"),
-    "policy": ("policy", "check policy files, compare them with what is in force, or apply them"),
-    "report": ("report.command", "draw an execution, or the record of a run, as an HTML page"),
-    "resume": ("pause.resume", "end a pause"),
-    "snapshot": ("snapshot", "write a snapshot of a cluster, for working offline"),
-    "template": ("template", "show what the next node of a group would be"),
-    "top": ("top.command", "show nodes with price, use, state and blocker, refreshed on a terminal"),
-    "uninstall": ("uninstall", "remove everything that Leeward has put on nodes and groups"),
-    "upgrade": ("upgrade.command", "roll a group to a new template: plan, status, start"),
-    "version": ("version", "show the version of Leeward"),
-    "zone": ("zone.command", "take the nodes out of a zone, open it again: evacuate, return, status"),
-    "zones": ("zones", "show the order of zones and why they differ"),
-}  # name -> (module of leeward.cli, help)
+Table = Mapping[str, tuple[str, str]]  # name -> (module of leeward.cli, help)
+HEADINGS: Mapping[str, Table] = {
+    "look at a cluster": {
+        "top": ("top.command", "show nodes with price, use, state and blocker, refreshed on a terminal"),
+        "blockers": ("blockers.command", "show what blocks a node, and until when"),
+        "plan": ("plan", "show what would be consolidated, replaced or removed, and why"),
+        "drift": ("drift", "show which nodes have drifted, and in what"),
+        "report": ("report.command", "draw an execution, or the record of a run, as an HTML page"),
+        "metrics": ("metrics", "print the state of a cluster in Prometheus' text format"),
+        "inspect": ("inspection", "analyse budgets, messages, addresses, zones and new nodes"),
+    },
+    "act on nodes and groups": {
+        "drain": ("drain.command", "drain and terminate nodes, or show how that would go"),
+        "upgrade": ("upgrade.command", "roll a group to a new template: plan, status, start"),
+        "zone": ("zone.command", "take the nodes out of a zone, open it again: evacuate, return, status"),
+        "pause": ("pause.pause", "stop disruption, repair and upgrades of a cluster or a group"),
+        "resume": ("pause.resume", "end a pause"),
+    },
+    "set up and check": {
+        "init": ("init", "write a first policy from what a cluster has"),
+        "policy": ("policy", "check policy files, compare them with what is in force, or apply them"),
+        "doctor": ("doctor", "check the deployment and suggest fixes"),
+        "snapshot": ("snapshot", "write a snapshot of a cluster, for working offline"),
+        "uninstall": ("uninstall", "remove everything that Leeward has put on nodes and groups"),
+    },
+    "about the command itself": {
+        "completion": ("completion", "print a completion script for bash, zsh or fish"),
+        "help": ("help", "show the help of a command"),
+        "options": ("general_options", "show the options that every command takes"),
+        "version": ("version", "show the version of Leeward"),
+    },
+}
+COMMANDS: Table = {name: entry for table in HEADINGS.values() for name, entry in table.items()}
 DONE, REFUSED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})  # of a disk that takes no more
+INSPECTION = "inspection"  # module
 DEBUG = "LEEWARD_DEBUG"  # environment variable: an unexpected exception is raised, with its traceback
 _DESCRIPTION = """Looks after the nodes of Amazon EKS clusters whose nodes live in Auto Scaling groups.
 
 Every command works live (--cluster NAME, with AWS credentials) or offline (--snapshot DIR, a folder of raw kubectl
-and aws output). Options may stand before or after the command."""
-_EXIT_CODES = "exit code: 0 done, 1 refused or blocked (the output says why), 2 bad input (one message on stderr)"
+and aws output). leeward options shows how to name it, and the other options that every command takes."""
+_EXIT_CODES = """exit code: 0 done, 1 refused or blocked (the output says why), 2 bad input (one message on stderr)
+
+leeward help COMMAND explains a command, leeward options shows the options that every command takes."""
 
 
 class Command(Protocol):
@@ -145,24 +154,25 @@ def _view(arguments: argparse.Namespace) -> View:
     return view
 
 
-def build_parser(argv: Sequence[str] = tuple(COMMANDS)) -> Parser:
-    """Build a parser of all commands. A command has its arguments only where `argv` names it: importing all commands
-    takes half a second.
+def build_parser(argv: Sequence[str] | None = None) -> Parser:
+    """Build a parser of all commands, by default with the arguments of each. With `argv` a command has its arguments
+    only where these words name it: importing all commands takes half a second. An analysis has its own name there as
+    well, without `inspect`, which no help shows.
     """
-    parser = Parser(prog="leeward", description=_DESCRIPTION, epilog=_EXIT_CODES)
+    elsewhere = {name: f"inspect {name}" for name in ANALYSES}
+    parser = Parser(
+        prog="leeward", description=_DESCRIPTION, epilog=_EXIT_CODES, headings=HEADINGS, elsewhere=elsewhere
+    )
     parser.add_argument("--version", action="version", version=f"leeward {__version__}")
-    _add_general_options(parser)
+    add_general_options(parser)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name, (module, explanation) in COMMANDS.items():
         subparser = commands.add_parser(name, help=explanation)
-        if name in argv:
-            command = cast(Command, import_module(f"leeward.cli.{module}"))
-            subparser.description = command.DESCRIPTION
-            subparser.set_defaults(run=command.run)
-            command.add_arguments(subparser)
-            for one in (subparser, *below(subparser).values()):
-                _add_general_options(one)
-                one.epilog = epilog_of(one.prog.removeprefix("leeward "))
+        if argv is None or name in argv:
+            _fill(subparser, module, argv)
+    for name, (module, _) in ANALYSES.items():
+        if argv is not None and name in argv:
+            _fill(commands.add_parser(name, prog=f"{parser.prog} {elsewhere[name]}"), module, argv)
     parser.set_defaults(
         cluster=None, snapshot=None, now=None, output=None, seed=0, account=None, region=None, profile=None
     )
@@ -173,45 +183,19 @@ def build_parser(argv: Sequence[str] = tuple(COMMANDS)) -> Parser:
     return parser
 
 
-def _add_general_options(parser: argparse.ArgumentParser) -> None:
-    """Add the general options without defaults: options before the verb must survive the command's own parsing."""
-    group = parser.add_argument_group("general options")
-    absent = argparse.SUPPRESS
-    group.add_argument("--cluster", metavar="NAME", type=cluster, default=absent, help="the EKS cluster (live)")
-    group.add_argument(
-        "--snapshot", metavar="DIR", type=Path, default=absent, help="work offline on a folder of raw tool output"
-    )
-    group.add_argument(
-        "--now", metavar="TIME", type=instant, default=absent, help="the present, RFC 3339 (default: the clock's)"
-    )
-    group.add_argument(
-        "-o",
-        "--output",
-        choices=[output.value for output in Output],
-        default=absent,
-        help="default: table, of template: yaml; wide: more columns, name: only names",
-    )
-    group.add_argument("--no-headers", action="store_true", default=absent, help="tables: only their rows")
-    group.add_argument(
-        "--sort-by", metavar="COLUMN", default=absent, help="tables: rows by this column, such as NODE or price"
-    )
-    group.add_argument("--seed", metavar="N", type=seed, default=absent, help="decides what is random (default: 0)")
-    group.add_argument("--account", metavar="ID", type=account, default=absent, help="AWS account, twelve digits")
-    group.add_argument("--region", metavar="NAME", type=region, default=absent, help="AWS Region")
-    group.add_argument("--profile", metavar="NAME", default=absent, help="profile of your AWS configuration")
-    group.add_argument(
-        "--cluster-profile",
-        metavar="NAME",
-        default=absent,
-        help="profile of the account that has the cluster, where the deployment is in another",
-    )
-    group.add_argument(
-        "--cluster-region",
-        metavar="NAME",
-        type=region,
-        default=absent,
-        help="AWS Region of the cluster, where the deployment is in another (default: known to the deployment)",
-    )
+def _fill(parser: argparse.ArgumentParser, module: str, argv: Sequence[str] | None) -> None:
+    """Add the arguments of a command, its general options and its examples; those of an analysis below `inspect`."""
+    command = cast(Command, import_module(f"leeward.cli.{module}"))
+    parser.description = command.DESCRIPTION
+    parser.set_defaults(run=command.run)
+    command.add_arguments(parser)
+    analyses = below(parser) if module == INSPECTION else {}
+    for name, subparser in analyses.items():
+        if argv is None or name in argv:
+            _fill(subparser, ANALYSES[name][0], argv)
+    for one in (parser, *(subparser for name, subparser in below(parser).items() if name not in analyses)):
+        add_general_options(one)
+        one.epilog = epilog_of(one.prog.removeprefix("leeward "))
 
 
 if __name__ == "__main__":

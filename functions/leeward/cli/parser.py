@@ -5,15 +5,17 @@ Decides how a mistake is worded and which name was probably meant."""
 import argparse
 import re
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from leeward.cli.nearest import did_you_mean
+from leeward.cli.options import GENERAL
 from leeward.errors import InvalidInputError
 
 MOST_LISTED = 12  # names that are listed beside the one that was probably meant
 WIDEST = 120  # columns of a help text
 EXAMPLES = "examples:"
+SEE_OPTIONS = "leeward options shows the options that every command takes, such as --cluster, --snapshot and -o."
 OTHER_NAMES: Mapping[str, str] = {
     "apply": "policy apply",
     "consolidate": "plan",
@@ -21,7 +23,7 @@ OTHER_NAMES: Mapping[str, str] = {
     "delete": "drain",
     "describe": "blockers",
     "evict": "drain",
-    "explain": "explain-event",
+    "explain": "inspect explain-event",
     "get": "top",
     "list": "top",
     "logs": "report",
@@ -46,6 +48,7 @@ OTHER_NAMES: Mapping[str, str] = {
     "--selector": "-l",
     "--context": "--profile",
     "--timeout": "--deadline",
+    "--all": "",
     "--name": "",
     "--namespace": "",
     "--pod-selector": "",
@@ -66,12 +69,51 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse parser that raises instead of printing its usage, and takes no abbreviated options."""
+    """argparse parser that raises instead of printing its usage, and takes no abbreviated options. Its help leaves out
+    the general options. `headings`: those of its commands, with the names of each, in the order of the help;
+    `elsewhere`: names that are commands below another one, and what to type.
+    """
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        headings: Mapping[str, Iterable[str]] | None = None,
+        elsewhere: Mapping[str, str] | None = None,
+        **kwargs: Any,
+    ) -> None:
         kwargs.setdefault("allow_abbrev", False)
         kwargs.setdefault("formatter_class", HelpFormatter)
         super().__init__(*args, **kwargs)
+        self._headings, self._elsewhere = headings or {}, elsewhere or {}
+
+    def format_help(self) -> str:
+        """Return the help: description, commands under their headings, own arguments and options, examples."""
+        formatter = self._get_formatter()
+        formatter.add_usage(self.usage, self._own(self._actions), self._mutually_exclusive_groups)
+        formatter.add_text(self.description)
+        groups = [group for group in self._action_groups if group.title != GENERAL]
+        for group in reversed(groups) if self._headings else groups:
+            self._add_section(formatter, group)
+        formatter.add_text(self.epilog)
+        if self._own(self._actions) != self._actions and not self._headings:
+            formatter.add_text(SEE_OPTIONS)
+        return formatter.format_help()
+
+    def _own(self, actions: Iterable[argparse.Action]) -> list[argparse.Action]:
+        general = [action for group in self._action_groups if group.title == GENERAL for action in group._group_actions]
+        return [action for action in actions if action not in general]
+
+    def _add_section(self, formatter: argparse.HelpFormatter, group: argparse._ArgumentGroup) -> None:
+        """Add a group of arguments; the commands under their headings where there are some."""
+        commands = [action for action in group._group_actions if isinstance(action, argparse._SubParsersAction)]
+        shown = {one.dest: one for action in commands for one in action._choices_actions}
+        sections: Mapping[str, list[argparse.Action]] = {group.title or "": list(group._group_actions)}
+        if commands and self._headings:
+            sections = {heading: [shown[name] for name in names] for heading, names in self._headings.items()}
+        for heading, actions in sections.items():
+            formatter.start_section(heading)
+            formatter.add_arguments(actions)
+            formatter.end_section()
 
     def error(self, message: str) -> NoReturn:
         """Raise one sentence, for `main` to print."""
@@ -104,7 +146,9 @@ class Parser(argparse.ArgumentParser):
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
             names = [str(choice) for choice in action.choices]
-            hint = likely(str(value), names)
+            hint = likely(str(value), [*names, *self._elsewhere])
+            for name, whole in self._elsewhere.items():
+                hint = hint.replace(f"mean {name}?", f"mean {whole}?")
             allowed = "another one" if hint and len(names) > MOST_LISTED else f"one of {', '.join(names)}"
             raise argparse.ArgumentError(action, f"found {value!r}, expected {allowed}{hint}")
 

@@ -1,4 +1,4 @@
-"""`leeward place`: the subnets that new nodes of a group would use.
+"""`leeward inspect place`: the subnets that new nodes of a group would use.
 
 Decides how the result is printed; `leeward.placement.subnets` makes the choice."""
 
@@ -46,7 +46,7 @@ def _zones(text: str) -> tuple[str, ...]:
 
 def run(arguments: argparse.Namespace) -> int:
     """Choose and print the subnets; return 1 when no node can be placed."""
-    inputs = Inputs.of(context_of(arguments, "place"))
+    inputs = Inputs.of(context_of(arguments, "inspect place"))
     scene = placement_of_group(inputs, arguments.group, arguments.pods, arguments.zones)
     placement = place(scene, arguments.count, random.Random(arguments.seed))
     document = to_json(placement) | inputs.ages()

@@ -15,9 +15,9 @@ REQUIRED: Mapping[str, tuple[str, ...]] = {
     "drain": WITH_BUDGETS,
     "plan": WITH_BUDGETS,
     "upgrade plan": WITH_BUDGETS,
-    "template": ("auto-scaling-groups",),
-    "explain-event": (),
-    "ips": (),
+    "inspect template": ("auto-scaling-groups",),
+    "inspect explain-event": (),
+    "inspect ips": (),
     "uninstall": ("nodes", "auto-scaling-groups"),
 }  # of any other command: ALWAYS
 

@@ -1,4 +1,4 @@
-"""`leeward template`: the next node of a group, as a Node object.
+"""`leeward inspect template`: the next node of a group, as a Node object.
 
 Decides what is read and how the node is printed; `leeward.node_template` builds it."""
 
@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Build the node and print it; assumptions and skipped inputs go to standard error. Return 1 where the instance
     type is not known: the node lacks cpu and memory.
     """
-    context = context_of(arguments, "template")
+    context = context_of(arguments, "inspect template")
     inputs = inputs_of(context, arguments.group, zone=arguments.zone, instance_type=arguments.instance_type)
     node = expected_node(inputs.sources, inputs.policy.precedence)
     for warning in node.warnings:
@@ -108,7 +108,7 @@ def _check(what: str, asked: str | None, allowed: tuple[str, ...]) -> None:
     """Refuse a choice that the group cannot launch; where the group's choices are unknown, any value is accepted."""
     if asked is not None and allowed and asked not in allowed:
         shown = ", ".join(allowed[:10]) + (" …" if len(allowed) > 10 else "")
-        raise InvalidInputError(f"template: found {what} {asked!r}, expected one of the group's: {shown}")
+        raise InvalidInputError(f"inspect template: found {what} {asked!r}, expected one of the group's: {shown}")
 
 
 def _report(inputs: TemplateInputs, node: ExpectedNode, document: Mapping[str, Any]) -> list[Table | str]:

@@ -1,4 +1,4 @@
-"""`leeward zones`: the order in which zones get the next node, those without free addresses, and why zones differ.
+"""`leeward inspect zones`: the order in which zones get the next node, those without addresses, and why they differ.
 
 Decides how the report is built and printed; `leeward.placement.zones` decides the order."""
 
@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Judge and print; return 0, also where no zone can take a node."""
-    context = context_of(arguments, "zones")
+    context = context_of(arguments, "inspect zones")
     inputs = Inputs.of(context)
     _check_type(arguments.instance_type, inputs, context)
     scene = placement_of_cluster(inputs, arguments.instance_type, arguments.pods)
@@ -51,7 +51,7 @@ def _check_type(name: str | None, inputs: Inputs, context: ClusterContext) -> No
     there = sorted({node.labels.get(INSTANCE_TYPE_LABEL, "") for node in inputs.nodes} - {""})
     if name and name not in there and not context.ports.launches.instance_types([name]):
         hint = did_you_mean(name, there)
-        raise InvalidInputError(f"zones: --instance-type: found {name!r}, expected an EC2 instance type{hint}")
+        raise InvalidInputError(f"inspect zones: --instance-type: found {name!r}, expected an EC2 instance type{hint}")
 
 
 def to_json(verdicts: Sequence[ZoneVerdict], facts: Mapping[str, ZoneFacts]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ WARM_POOL = "WarmPool"  # value of a lifecycle action's Origin and Destination
 
 
 class Kind(StrEnum):
-    """Kinds of messages, as `leeward explain-event` prints them."""
+    """Kinds of messages, as `leeward inspect explain-event` prints them."""
 
     SPOT_INTERRUPTION = "spot_interruption"
     REBALANCE_RECOMMENDATION = "rebalance_recommendation"

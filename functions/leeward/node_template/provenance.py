@@ -27,7 +27,7 @@ class Attribute(StrEnum):
     ARCHITECTURE = "architecture"
 
 
-ANNOTATION = "leeward.dev/template-provenance"  # on the Node that `leeward template` prints, on no real node
+ANNOTATION = "leeward.dev/template-provenance"  # on the Node that `leeward inspect template` prints, on no real node
 Origins = Mapping[Attribute, Provenance]
 KUBELET = (Attribute.LABELS, Attribute.TAINTS, Attribute.MAX_PODS, Attribute.CAPACITY)  # what user data decides
 _RANKS = {provenance: rank for rank, provenance in enumerate(Provenance)}

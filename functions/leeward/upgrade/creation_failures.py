@@ -63,7 +63,7 @@ _LAUNCH_CODES = {
 _LAUNCH_FIXES = {
     CreationCause.NO_CAPACITY: "give the group more instance types, or update.strategy MINIMAL where none can be had",
     CreationCause.INSTANCE_QUOTA: "ask Service Quotas for more vCPUs of this family, or lower update.maxUnavailable",
-    CreationCause.NO_ADDRESSES: "free addresses in the zone's subnets or add a subnet there (leeward zones shows them)",
+    CreationCause.NO_ADDRESSES: "free addresses in the zone's subnets or add a subnet there (leeward inspect zones)",
     CreationCause.LAUNCH_REFUSED: "fix what the message names, then start the upgrade again",
 }
 

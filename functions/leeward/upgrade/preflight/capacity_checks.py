@@ -197,7 +197,7 @@ def check_addresses(preflight: Preflight) -> Iterator[Finding]:
         nodes = sum(subnet.free_ips // max(demand.ips, 1) for subnet in mine)
         free = ", ".join(f"{subnet.id} has {subnet.free_ips} free" for subnet in mine) or "no subnet of the group"
         addresses = f"{free}, {demand.node} takes {demand.ips}"
-        fix = f"free addresses or add a subnet in {zone} (leeward zones), or use update.strategy MINIMAL"
+        fix = f"free addresses or add a subnet in {zone} (leeward inspect zones), or use update.strategy MINIMAL"
         if nodes == 0:
             yield blocker(Code.ZONE_WITHOUT_ADDRESSES, f"zone {zone}", f"no addresses for a new node: {addresses}", fix)
         elif nodes < wanted:
