@@ -6,6 +6,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from tests.cli.snapshots.disruption import a_type
 from tests.cli.snapshots.placement import a_node, a_placement_snapshot, a_pod, a_subnet, items
 
 SCHEMA = json.loads(Path("docs/schema/zones.json").read_text())
@@ -115,3 +116,12 @@ def test_without_a_snapshot_or_a_cluster_nothing_is_guessed(leeward):
     found = "found neither --cluster nor --snapshot, expected --cluster NAME (live) or --snapshot DIR"
     assert leeward.refuses("zones") == f"inspect zones: {found}"
     assert leeward.refuses("place", "web", "--count", "1", "--pods", "1") == f"inspect place: {found}"
+
+
+def test_a_type_that_neither_the_folder_nor_a_node_has_is_bad_input(leeward, tmp_path):
+    """The folder has other types, which do not stand for it."""
+    snapshot = a_placement_snapshot(tmp_path, instance_types={"InstanceTypes": [a_type("m5.large", 2, 8192)]})
+    said = leeward.refuses("inspect", "zones", "--instance-type", "m5.lrage", "--snapshot", snapshot)
+    assert said == (
+        "inspect zones: --instance-type: found 'm5.lrage', expected an EC2 instance type; did you mean m5.large?"
+    )

@@ -19,6 +19,7 @@ SEE_OPTIONS = "leeward options shows the options that every command takes, such 
 OTHER_NAMES: Mapping[str, str] = {
     "apply": "policy apply",
     "consolidate": "plan",
+    "cancel": "drain --cancel",
     "cordon": "drain --keep",
     "delete": "drain",
     "describe": "blockers",
@@ -27,12 +28,14 @@ OTHER_NAMES: Mapping[str, str] = {
     "get": "top",
     "list": "top",
     "logs": "report",
+    "ls": "top",
     "nodes": "top",
     "replace": "drain",
     "rollback": "upgrade rollback",
     "rollout": "upgrade",
     "nodegroup": "start",
     "nodegroups": "start",
+    "uncordon": "drain --cancel",
     "unpause": "resume",
     "start": "upgrade start",
     "status": "upgrade status",
@@ -49,6 +52,8 @@ OTHER_NAMES: Mapping[str, str] = {
     "--context": "--profile",
     "--timeout": "--deadline",
     "--all": "",
+    "--verbose": "",
+    "-v": "--version",
     "--name": "",
     "--namespace": "",
     "--pod-selector": "",
@@ -140,7 +145,8 @@ class Parser(argparse.ArgumentParser):
             name = word.partition("=")[0]
             if word in commands or word == "--" or not (word.startswith("-") or before.startswith("-")):
                 return
-            if commands and word.startswith("--") and name not in known:
+            given = name if word.startswith("--") else word[:2]  # -o json and -ojson are the same
+            if commands and word.startswith("-") and given not in known:
                 self.error(f"found unknown arguments: {name}, expected none{likely(name, known)}")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:

@@ -49,8 +49,9 @@ def run(arguments: argparse.Namespace) -> int:
 def _check_type(name: str | None, inputs: Inputs, context: ClusterContext) -> None:
     """Check that EC2, or a node of the cluster, has the instance type. Raises InvalidInputError."""
     there = sorted({node.labels.get(INSTANCE_TYPE_LABEL, "") for node in inputs.nodes} - {""})
-    if name and name not in there and not context.ports.launches.instance_types([name]):
-        hint = did_you_mean(name, there)
+    known = context.ports.launches.instance_types([name]) if name and name not in there else {}
+    if name and name not in {*there, *known}:
+        hint = did_you_mean(name, [*there, *known])
         raise InvalidInputError(f"inspect zones: --instance-type: found {name!r}, expected an EC2 instance type{hint}")
 
 
