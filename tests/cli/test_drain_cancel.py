@@ -180,6 +180,7 @@ def test_a_drain_that_a_budget_holds_is_called_off_and_its_node_returns_to_servi
     assert (result.code, result.json["cancelled"], result.json["execution"]) == (0, True, "i-0a-1")
     assert result.json["said"] == "drain cancelled, no pod had left"
     assert walk.ended == "Cancelled"
+    assert system.executions.woken
     assert system.clock.now() - began < timedelta(minutes=2)
     node = system.kubernetes.node("node-i-0a")
     assert (node.taken_out, node.unschedulable, well_known.EXCLUDE_LABEL in node.labels) == (False, False, False)

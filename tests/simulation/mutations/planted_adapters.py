@@ -7,6 +7,9 @@ CLAIMS = "leeward.adapters.aws.claims.DynamoClaims"
 GROUPS = "leeward.adapters.aws.groups.AutoScalingGroups"
 CHANGES = "leeward.adapters.aws.group_changes.AutoScalingGroupChanges"
 
+CANCEL = ("tests/cli/test_drain_cancel.py",)
+OUTLOOK = ("tests/unit/disruption/test_outlook.py",)
+
 OF_ADAPTERS = (
     Planted(
         name="a cause of a kind of a newer version is dropped",
@@ -165,5 +168,47 @@ OF_THE_COMMAND_LINE = (
         story="prints what refuses and reports success",
         edits=(edit("leeward.cli.drain.command.run", "return int(blocked)", "return 0"),),
         tests=("tests/cli/test_drain.py",),
+    ),
+    Planted(
+        name="a termination that was requested is called off",
+        story="takes causes back whatever has begun",
+        edits=(
+            edit(
+                "leeward.adapters.aws.claims.DynamoClaims.withdraw",
+                " AND attribute_not_exists(#times.#terminating)",
+                "",
+            ),
+        ),
+        tests=("tests/contract/test_claims.py",),
+    ),
+    Planted(
+        name="a drain that was called off sleeps on",
+        story="leaves it to the end of the pause to read the record",
+        edits=(edit("leeward.cli.drain.cancel.call_off", "elif record.token:", "elif False:"),),
+        tests=CANCEL,
+    ),
+    Planted(
+        name="a spot warning is called off with a drain",
+        story="takes every cause back",
+        edits=(edit("leeward.cli.drain.cancel._why_not", "if cause.kind is not CauseKind.MANUAL", "if False"),),
+        tests=CANCEL,
+    ),
+    Planted(
+        name="a drain is requested as often as it is typed",
+        story="claims the instance for every call",
+        edits=(edit("leeward.cli.drain.live.start", "record is not None and runs_already(record, request)", "False"),),
+        tests=CANCEL,
+    ),
+    Planted(
+        name="a pod that a run has moved is planned on its old node",
+        story="removes nodes from the state, and leaves pods as they are",
+        edits=(edit("leeward.disruption.aftermath._specs", "yield replace(pod, node=moved[pod.key])", "yield pod"),),
+        tests=OUTLOOK,
+    ),
+    Planted(
+        name="new nodes are replaced run after run",
+        story="compares nodes that do not exist yet with their launch settings",
+        edits=(edit("leeward.disruption.outlook._state", "if new:", "if False:"),),
+        tests=OUTLOOK,
     ),
 )

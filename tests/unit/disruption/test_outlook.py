@@ -7,11 +7,12 @@ import pytest
 from leeward.disruption.command import Decision, MethodName
 from leeward.disruption.outlook import until_done
 from leeward.model.launch import LaunchSettings
+from leeward.model.launch_attributes import LaunchAttributes
 from leeward.model.times import parse_instant
 from leeward.policy.document import Window
 from tests.unit.disruption.fleet import NOON, a_budget, a_fleet, a_policy, rules
 
-NEW, OLD = LaunchSettings(image="ami-2"), {"image": "ami-1"}
+NEW, OLD = LaunchSettings(image="ami-2", look=LaunchAttributes(profile="nodes")), {"image": "ami-1"}
 NINE_TO_FIVE = Window(schedule="0 9 * * *", duration=timedelta(hours=8))
 
 
