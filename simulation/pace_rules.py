@@ -60,10 +60,8 @@ class Pace:
                 yield from self._over_budget(policy, node, view)
 
     def _counts(self, node: Obj, group: Group, view: WorldView) -> bool:
-        """Return whether the node counts here: not one of a disruption run, which may have chosen it just before an
-        upgrade of its group began, nor one without pods.
-        """
-        of_run = instance_behind(node) in of_open_disruptions(view) or (view.disrupting and not view.rolls(group.name))
+        """Return whether the node counts here: not one of a disruption run, nor one without pods."""
+        of_run = _is_of_run(instance_behind(node), group, view)
         return not of_run and not self._unasked.is_urgent(node, view) and self._holds_pods(node, view)
 
     def _with_pods(self, group: Group, view: WorldView) -> Iterator[Obj]:
@@ -98,6 +96,16 @@ class Pace:
             most = _limit(budget, groups)
             if len(mine) > most:
                 yield f"policy {policy.name}: {_names(mine)} at once, a budget for upgrades allows {most}"
+
+
+def _is_of_run(instance: str, group: Group, view: WorldView) -> bool:
+    """Return whether a disruption run has tainted the node, by its own budgets. An upgrade that has just taken its
+    lease waits for the run and adds no node; a node that it takes is judged, with those of the run beside it.
+    """
+    if not view.rolls(group.name):
+        return bool(view.disrupting)
+    upgrade = view.upgrades.get(group.name)
+    return instance in of_open_disruptions(view) and (upgrade is None or instance not in upgrade.under_way)
 
 
 def holds_pods(node: Obj, view: WorldView) -> bool:

@@ -1,7 +1,8 @@
 """Rule about `update.maxSurge`: instances that an upgrade adds to a group, as EC2 has them and not as the desired size
 counts them. An instance that was terminated with decrement counts until it ends.
 
-An instance that its group replaces, or that another cause terminates, is left out: its successor takes its place."""
+An instance that its group replaces, or that another cause terminates as well, is left out: its successor takes its
+place, and its decrement may settle that launch instead of one of the upgrade."""
 
 from collections.abc import Iterator
 
@@ -11,6 +12,7 @@ from leeward.policy.document import NodePolicy
 from leeward.policy.selection import policy_for
 from leeward.upgrade.record import UpgradeRecord
 from leeward.upgrade.surge.sizes import max_surge
+from simulation.asked import Kind
 from simulation.facts import News
 from simulation.view import WorldView
 
@@ -49,17 +51,21 @@ def _grows_otherwise(group: Group, view: WorldView) -> bool:
 def _counts(instance: str, lifecycle: str, record: UpgradeRecord, view: WorldView) -> bool:
     role = role_of(lifecycle)
     if role in ENDING:
-        return instance in view.decrements and view.running(instance) and _is_of_upgrades(instance, view)
-    others = instance in view.open_since and instance not in record.under_way
-    return role in STAYING and not others
+        upgraded = _is_of_upgrades(instance, view) and not _is_asked_otherwise(instance, view)
+        return instance in view.decrements and view.running(instance) and upgraded
+    mine = instance in record.under_way and not _is_asked_otherwise(instance, view)
+    return role in STAYING and (mine or instance not in view.open_since)
 
 
 def _is_of_upgrades(instance: str, view: WorldView) -> bool:
-    """Return whether an upgrade terminates it and nothing else replaces it; a surplus that was ending before is no
-    instance that the upgrade adds.
-    """
-    causes = {cause.partition("#")[0] for cause in view.known_causes(instance)}
-    return "upgrade" in causes and causes <= {"upgrade", "surplus"}
+    """Return whether an upgrade terminates it; a surplus that was ending before is no instance that it adds."""
+    return any(cause.startswith("upgrade#") for cause in view.known_causes(instance))
+
+
+def _is_asked_otherwise(instance: str, view: WorldView) -> bool:
+    """Return whether EC2, an operator or its health has asked for it as well, which may have launched a successor."""
+    asked = (one for one in view.asked if one.instance == instance)
+    return any(one.kind is not Kind.LIFTED and not one.called_off for one in asked)
 
 
 def _size(group: Group, record: UpgradeRecord, view: WorldView) -> int:

@@ -4,18 +4,27 @@ from dataclasses import replace
 
 import pytest
 
+from leeward.disruption.command import MethodName
+from leeward.disruption.record import DisruptionRecord
 from leeward.model import well_known
 from leeward.policy.document import Budget, UpdatePolicy
+from leeward.upgrade.members import Target
+from leeward.upgrade.record import UpgradeRecord
+from leeward.upgrade.surge.sizes import Strategy
 from local.cluster.nodes import NodeSpec
 from simulation.asked import Kind
 from simulation.aws.recovery import Shifted
 from simulation.invariants import Checker, Rule
 from simulation.pace_rules import UNSEEN
 from tests.fakes.builders import GROUP, ZONE, a_group
-from tests.fakes.disruptions import a_disruption
+from tests.fakes.clock import START
 from tests.simulation.view_stand_in import INSTANCE, NODE, TAINT, World
 
 OTHER = "i-b"
+RECORD = {"group": GROUP, "cluster": "blue", "target": Target(), "desired": 2, "maximum": 4, "began": START}
+RECORD |= {"strategy": Strategy.DEFAULT}
+RUN = {"cluster": "blue", "number": 1, "method": MethodName.CONSOLIDATION, "began": START}
+RUN |= {"commands": (), "members": {}, "groups": (GROUP,)}
 
 
 def a_world(most=1, since=60, **policy):
@@ -105,14 +114,18 @@ def test_neither_does_a_broken_node_nor_one_without_pods_nor_one_in_a_closed_zon
     assert [found(world) for world in (broken, empty, closed, run)] == [[], [], [], []]
 
 
-def test_a_run_may_taint_what_it_chose_before_an_upgrade_began_and_the_upgrade_may_add_nothing():
-    def run_of(*names):
+def test_nodes_that_a_run_taints_while_an_upgrade_waits_for_it_do_not_count_and_those_that_the_upgrade_adds_do():
+    def waiting(*claimed, under_way=(), ended=None):
         world = a_world()
-        world.disruptions = {"blue": replace(a_disruption(), nodes={name: f"i-{name[-1]}" for name in names})}
-        return world
+        nodes = {name: instance for name, instance in ((NODE, INSTANCE), ("node-b", OTHER)) if instance in claimed}
+        world.disruptions = {"blue": DisruptionRecord(**RUN, nodes=nodes, ended=ended)}
+        world.disrupting = {"blue-1-1"}
+        world.upgrades[GROUP] = UpgradeRecord(**RECORD, under_way=dict.fromkeys(under_way, "tag"))
+        return found(world)
 
-    assert found(run_of("node-a", "node-b")) == []
-    assert found(run_of("node-a"))
+    assert waiting(INSTANCE, OTHER) == []
+    assert waiting(INSTANCE) == waiting(INSTANCE, OTHER, under_way=[OTHER]) == waiting(INSTANCE, OTHER, ended=START)
+    assert waiting(INSTANCE) == [f"{GROUP}: i-a, i-b at once, maxUnavailable is 1"]
 
 
 def test_a_pod_that_opts_out_is_not_evicted_for_a_run():
