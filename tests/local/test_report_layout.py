@@ -34,7 +34,8 @@ def a_crowded_record():
             a_mark(second, kind, f"{kind} {second} " + "i-0123456789abcdef0, " * 20, node=long)
             for second, kind in zip(range(0, 60), ("event", "blocked", "fault", "decision") * 15, strict=True)
         ]
-        + [a_mark(second, workload="batch") for second in (0, 20, 59.9)],
+        + [a_mark(second, workload="batch") for second in (0, 20, 59.9)]
+        + [a_mark(second, "fault", node="node-b") for second in (0, 60)],
         headline="i-0123456789abcdef0 was reclaimed by EC2 (spot). 12 pods moved in 74 s of 120 s; none was killed.",
     )
 
@@ -75,6 +76,7 @@ def test_the_page_fits_its_texts_are_large_enough_and_no_label_covers_another(ch
     assert len(found["texts"]) > 5
     assert {text["text"] for text in found["texts"] if text["size"] < LEAST_SIZE} == set()
     assert [text["text"] for text in found["texts"] if text["left"] < 0 or text["right"] > width] == []
+    assert [glyph["text"] for glyph in found["glyphs"] if glyph["left"] < 0 or glyph["right"] > found["width"]] == []
     labels = [text for text in found["texts"] if text["chart"]]
     assert overlapping(labels, tolerance=2.5) == []
     assert overlapping(found["glyphs"]) == []

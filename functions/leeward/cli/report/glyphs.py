@@ -4,22 +4,23 @@ from leeward.cli.report.layout import Cluster
 from leeward.cli.report.record import MarkKind
 from leeward.cli.report.texts import Clock, safe
 
-# The most important kind gives a shared glyph its shape.
+# The most important mark gives a shared glyph its shape and number.
 _WEIGHT = (MarkKind.FAULT, MarkKind.BLOCKED, MarkKind.EVENT, MarkKind.DECISION)
 
 
 def glyph(cluster: Cluster, y: float, times: Clock) -> str:
-    """Draw the glyph of a cluster, centred at `y` of its track; it links to its first row in the table."""
-    first = cluster.marks[0]
-    kind = min((numbered.mark.kind for numbered in cluster.marks), key=_WEIGHT.index)
+    """Draw the glyph of a cluster, centred at `y` of its track: shape, number and link are those of its most important
+    mark, so that the glyph and its row in the table agree.
+    """
+    shown = min(cluster.marks, key=lambda numbered: _WEIGHT.index(numbered.mark.kind))
     more = ""
     if len(cluster.marks) > 1:
         place = 'x="-14" text-anchor="end"' if cluster.flipped else 'x="14"'
         more = f'<text class="more" {place} y="4">+{len(cluster.marks) - 1}</text>'
     lines = [f"{n.number}. {times.moment(n.mark.at)} {n.mark.kind.value}: {n.mark.text}" for n in cluster.marks]
     return (
-        f'<svg x="{cluster.x:g}%" y="{y:g}"><a class="mark" href="#mark-{first.number}">'
-        f"<title>{safe(chr(10).join(lines))}</title>{numbered_shape(kind, first.number)}{more}</a></svg>"
+        f'<svg x="{cluster.x:g}%" y="{y:g}"><a class="mark" href="#mark-{shown.number}">'
+        f"<title>{safe(chr(10).join(lines))}</title>{numbered_shape(shown.mark.kind, shown.number)}{more}</a></svg>"
     )
 
 

@@ -10,7 +10,7 @@ from itertools import groupby
 
 from leeward.cli.report.record import Mark, NodeLane, RunRecord, WorkloadLane
 
-WIDE, NARROW = 700.0, 320.0  # pixels that a track has at least beside its name, and under it on a phone
+WIDE, NARROW = 700.0, 312.0  # pixels that a track has at least beside its name, and under it on a phone
 LARGE = 960.0  # on a large screen
 MARK_GAP = 33.0  # pixels; marks nearer than this share one glyph
 MANY_NODES = 40  # from here on lanes are low
@@ -127,7 +127,7 @@ def _pixels(one: Numbered, other: Numbered, scale: Scale, width: float) -> float
 
 def _reach(group: Sequence[Numbered]) -> float:
     """Return the pixels from the glyph to the next one: three digits are wider, and "+2" stands beside it."""
-    return MARK_GAP + (10.0 if group[0].number > 99 else 0.0) + _beside(group)
+    return MARK_GAP + (10.0 if group[-1].number > 99 else 0.0) + _beside(group)
 
 
 def _beside(group: Sequence[Numbered]) -> float:

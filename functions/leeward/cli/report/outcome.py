@@ -2,19 +2,21 @@
 
 States only what these hold: a record of another attempt, or none, leaves its numbers out."""
 
+import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 from leeward.cli.report.affected_nodes import own_cause
 from leeward.cli.report.causes import WAS, main_cause, main_kind
 from leeward.cli.report.facts import Facts
-from leeward.cli.report.texts import count, length
+from leeward.cli.report.texts import count, length, shortened
 from leeward.disruption.savings import dollars
 from leeward.model.deadlines import TAKEN
 from leeward.model.execution import ExecutionStatus, Machine, Step
 from leeward.model.termination import CauseKind, Outcome, TerminationRecord
 
 IN_SECONDS = timedelta(minutes=3)  # up to here a length is compared with the two minutes of a spot warning
+_INSTANCE = re.compile(r"\bi-[0-9a-f]{8,17}\b", re.ASCII)
 ONE_OF = frozenset(kind.value for kind in CauseKind)
 LET_GO = ", let go although "  # of a drain that ran out of time
 _ENDS = {"Upgraded": "was upgraded", "Aborted": "the upgrade was aborted", "RolledBack": "was rolled back"}
@@ -34,16 +36,16 @@ def outcome(facts: Facts) -> str:
 def _termination(facts: Facts) -> str:
     name = facts.touched[0] if facts.touched else ""
     record, steps = _own_record(name, facts), facts.steps
-    kind = _kind(record, steps)
+    kind, node = _kind(record, steps), facts.name_of(name)
     if not name or kind is None:
         return ""
     if facts.execution.status is ExecutionStatus.RUNNING:
-        return f"{name} {_present(WAS[kind])}. {_so_far(record, steps)}"
+        return f"{node} {_present(WAS[kind])}. {_so_far(record, steps)}"
     if any(step.state == "ReturnNodeToService" for step in steps):
-        return f"{name} {WAS[kind].partition(' and ')[0]}, but returned to service: {_last_why(steps)}"
+        return f"{node} {WAS[kind].partition(' and ')[0]}, but returned to service: {_last_why(facts)}"
     if facts.execution.status is not ExecutionStatus.SUCCEEDED:
-        return f"{name} {WAS[kind]}. Its termination did not end: {facts.execution.error or _last_why(steps)}"
-    return f"{name} {WAS[kind]}. {_effect(record, steps)}"
+        return f"{node} {WAS[kind]}. Its termination did not end: {facts.execution.error or _last_why(facts)}"
+    return f"{node} {WAS[kind]}. {_effect(record, steps)}"
 
 
 def _own_record(name: str, facts: Facts) -> TerminationRecord | None:
@@ -120,8 +122,10 @@ def _seconds(span: timedelta) -> str:
     return f"{round(span.total_seconds())} s" if span <= IN_SECONDS else length(span)
 
 
-def _last_why(steps: Sequence[Step]) -> str:
-    return next((step.why for step in reversed(steps) if step.why), "no reason was given")
+def _last_why(facts: Facts) -> str:
+    """Return the last step's reason as a headline has space for it: nodes by name, the rest is in the table."""
+    said = next((step.why for step in reversed(facts.steps) if step.why), "no reason was given")
+    return shortened(_INSTANCE.sub(lambda found: facts.name_of(found[0]), said))
 
 
 def _upgrade(facts: Facts) -> str:
@@ -147,7 +151,7 @@ def _disruption(facts: Facts) -> str:
     if facts.execution.status is ExecutionStatus.RUNNING:
         return f"{run}{by} is under way. {_sums(facts)} so far."
     if not _finished(facts):
-        return f"{run}{by} removed no node: {_last_why(facts.steps)}"
+        return f"{run}{by} removed no node: {_last_why(facts)}"
     saved = [one.savings for one in record.active_commands.values() if one.savings] if record is not None else []
     saves = f" It saves {dollars(sum(saved))} an hour." if saved else ""
     return f"{run}{by}: {_sums(facts)} in {length(facts.end - facts.execution.started)}.{saves}"

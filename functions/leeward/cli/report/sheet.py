@@ -100,6 +100,7 @@ _PHONE = """
 }
 @media (max-width: 699px) {
   body { padding: 18px 16px 32px; } h1 { font-size: 21px; }
+  .chart { margin: 0 8px; }
   .figures { display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); }
   .figures li { min-width: 0; padding: 8px 12px; }
   .key span span { display: none; } .key { gap: 4px 14px; }

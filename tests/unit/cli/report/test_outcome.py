@@ -23,6 +23,7 @@ from tests.unit.cli.report.execution import (
 )
 
 WARNED = Cause(id="spot", kind=CauseKind.SPOT_INTERRUPTION, at=at(-34), deadline=at(86))
+NODE = f"node-{OLD}"
 ENDING = Cause(id="hook", kind=CauseKind.ASG_TERMINATE, at=at(2), hook="leeward", hook_ours=True)
 
 
@@ -32,11 +33,11 @@ def spot(*steps, evicted=12, **more):
 
 
 def test_a_reclaimed_node_says_how_much_of_its_two_minutes_its_pods_took():
-    assert spot() == f"{OLD} was reclaimed by EC2 (spot). 12 pods moved in 74 s of 120 s; none was killed."
+    assert spot() == f"{NODE} was reclaimed by EC2 (spot). 12 pods moved in 74 s of 120 s; none was killed."
 
 
 def test_a_node_without_pods_says_so():
-    assert spot(evicted=0) == f"{OLD} was reclaimed by EC2 (spot). No pod had to move."
+    assert spot(evicted=0) == f"{NODE} was reclaimed by EC2 (spot). No pod had to move."
 
 
 def test_pods_that_were_deleted_instead_of_evicted_are_counted():
@@ -47,7 +48,7 @@ def test_pods_that_were_deleted_instead_of_evicted_are_counted():
 def test_pods_that_did_not_leave_in_time_are_counted():
     over = a_step("Drain", 80, 84, next="drained", why="the drain's time is over, let go although default/web-1: pdb")
     assert spot(over, blocked_by=("default/web-1: pdb",)) == (
-        f"{OLD} was reclaimed by EC2 (spot). 12 pods moved in 118 s of 120 s; 1 pod did not leave in time."
+        f"{NODE} was reclaimed by EC2 (spot). 12 pods moved in 118 s of 120 s; 1 pod did not leave in time."
     )
 
 
@@ -63,7 +64,7 @@ def test_an_instance_that_ended_first_claims_nothing_about_its_pods():
 
 def test_without_a_deadline_the_drain_has_its_own_length():
     said = outcome(facts_of(records=[a_termination(pods_evicted=1)]))
-    assert said == f"{OLD} was drained on an operator's request. 1 pod moved in 35 s; none was killed."
+    assert said == f"{NODE} was drained on an operator's request. 1 pod moved in 35 s; none was killed."
 
 
 def test_when_the_record_is_gone_the_history_gives_the_cause_and_no_number():
@@ -82,7 +83,7 @@ def test_a_running_termination_says_how_far_it_is():
     ]
     record = a_termination(causes=[WARNED], outcome=None, pods_evicted=3, blocked_by=("default/web-1: pdb",))
     said = outcome(facts_of(running, begun, records=[record]))
-    assert said == f"{OLD} is being reclaimed by EC2 (spot). 3 pods evicted so far, 1 pod blocked."
+    assert said == f"{NODE} is being reclaimed by EC2 (spot). 3 pods evicted so far, 1 pod blocked."
     assert outcome(facts_of(running, a_story()[:-3], records=[record])).endswith(
         "Its pods have moved; the instance has not ended yet."
     )
@@ -93,8 +94,18 @@ def test_a_node_that_came_back_to_service_says_why():
     failed = an_execution(status=ExecutionStatus.FAILED, error="PodEvictionFailure")
     record = a_termination(outcome=Outcome.RETURNED_TO_SERVICE)
     assert outcome(facts_of(failed, [*a_story()[:3], back], records=[record])) == (
-        f"{OLD} was drained on an operator's request, but returned to service: PodEvictionFailure: its time is over"
+        f"{NODE} was drained on an operator's request, but returned to service: PodEvictionFailure: its time is over"
     )
+
+
+def test_a_long_reason_is_cut_and_names_the_node_instead_of_its_instance():
+    long = f"PodEvictionFailure: {OLD}: " + "; ".join(f"default/web-{n}: pdb default/web allows none" for n in range(20))
+    back = a_step("ReturnNodeToService", 90, 91, next="returned-to-service", why=long)
+    said = outcome(facts_of(steps=[*a_story()[:3], back], records=[a_termination()]))
+    assert f"returned to service: PodEvictionFailure: {NODE}: default/web-0" in said
+    assert said.endswith("…")
+    assert len(said) < 240
+    assert OLD not in said.replace(NODE, "")
 
 
 def test_a_termination_that_failed_names_its_error():
@@ -166,4 +177,4 @@ def test_every_cause_has_its_words_and_its_place():
 
 
 def test_the_record_of_the_execution_carries_the_headline():
-    assert build(facts_of(records=[a_termination(causes=[WARNED], pods_evicted=12)])).headline.startswith(OLD)
+    assert build(facts_of(records=[a_termination(causes=[WARNED], pods_evicted=12)])).headline.startswith(NODE)

@@ -171,3 +171,16 @@ def test_a_hundred_nodes_stand_by_zone_in_low_lanes():
 )
 def test_lengths_are_reported_as_people_say_them(seconds, words):
     assert length(at(seconds) - at(0)) == words
+
+
+def test_the_number_shape_and_link_of_a_glyph_are_those_of_one_row():
+    kinds = ("event", "fault", "decision", "blocked", "event", "blocked", "fault", "decision")
+    record = a_record(nodes=[a_node()], marks=[a_mark(n / 4, kind, node="node-a") for n, kind in enumerate(kinds)])
+    text = page(record)
+    drawn = re.findall(
+        r'<a class="mark" href="#mark-(\d+)">(?s:.*?)class="shape (\w+)".*?<text class="number"[^>]*>(\d+)</text>', text
+    )
+    rows = dict(re.findall(r'<tr id="mark-(\d+)">.*?class="shape (\w+)"', text))
+    assert len(rows) == len(kinds)
+    assert drawn
+    assert all(link == number and rows[number] == kind for link, kind, number in drawn)
