@@ -99,7 +99,7 @@ def test_a_node_that_came_back_to_service_says_why():
 
 
 def test_a_long_reason_is_cut_and_names_the_node_instead_of_its_instance():
-    long = f"PodEvictionFailure: {OLD}: " + "; ".join(f"default/web-{n}: pdb default/web allows none" for n in range(20))
+    long = f"PodEvictionFailure: {OLD}: " + "; ".join(f"default/web-{n}: pdb allows none" for n in range(20))
     back = a_step("ReturnNodeToService", 90, 91, next="returned-to-service", why=long)
     said = outcome(facts_of(steps=[*a_story()[:3], back], records=[a_termination()]))
     assert f"returned to service: PodEvictionFailure: {NODE}: default/web-0" in said
