@@ -160,14 +160,24 @@ def _why(chosen: Chosen) -> str:
 
 
 def _what(best: Proposal) -> str:
-    """Describe the proposal: `the pods of 3 nodes fit on other nodes and one of web-b, $0.12 an hour less`."""
+    """Describe the proposal: `the pods of 3 nodes fit on other nodes and a cheaper one of web-b, saves $0.12 of $0.48
+    an hour`.
+    """
     whose = "its pods" if len(best.nodes) == 1 else f"the pods of {len(best.nodes)} nodes"
-    savings = saved(best.nodes, best.price)
-    less = "" if savings is None else f", {dollars(savings)} an hour less"
-    before = price_of_all(best.nodes)
     found = score_of(best.nodes, best.price)
     scored = "" if found is None else f" ({found.sentence})"
-    return f"{whose} fit on other nodes{_new(best)}{less}{'' if before is None else f' of {dollars(before)}'}{scored}"
+    return f"{whose} fit on other nodes{_new(best)}{_saves(best)}{scored}"
+
+
+def _saves(best: Proposal) -> str:
+    """Return what the proposal saves, of the nodes' price where that is more."""
+    savings, before = saved(best.nodes, best.price), price_of_all(best.nodes)
+    if savings is None or before is None:
+        return ""
+    if savings < 0:
+        return f", costs {dollars(-savings)} an hour more"
+    whole = "" if dollars(savings) == dollars(before) else f" of {dollars(before)}"
+    return f", saves {dollars(savings)}{whole} an hour"
 
 
 def _new(best: Proposal) -> str:
