@@ -65,6 +65,20 @@ def test_a_changed_policy_is_commented_in_place_of_the_last_comment(run):
     assert "--method POST" not in calls
 
 
+def test_a_long_answer_is_cut_at_a_line_with_how_much_is_left_out_and_where_it_is(run, tmp_path):
+    (tmp_path / "bin" / "leeward").write_text('#!/bin/bash\nfor n in {1..30000}; do echo "line $n é"; done\n')
+    (tmp_path / "bin" / "leeward").chmod(0o755)
+    code, comment, _ = run(what_if="drift")
+    assert code == 0
+    assert len(comment.encode()) < 65_536
+    shown = [int(number) for number in re.findall(r"(?m)^line (\d+) é$", comment)]
+    (left,) = {int(number) for number in re.findall(r"Cut here: (\d+) lines more\*\* are in the summary", comment)}
+    assert len(shown) // 3 + left == max(shown) + left == 30_000
+    summary = (tmp_path / "summary").read_text()
+    assert len(summary.encode()) < 1024 * 1024
+    assert re.findall(r"Cut here: (\d+) lines more\*\* (.+)", summary)[1][1] == "are printed by leeward itself on the snapshot"
+
+
 @pytest.mark.long
 def test_a_mistake_is_commented_and_fails_the_job(run):
     code, comment, calls = run(("kind: NodePolicy", "kind: '~~~~Policies'"))
