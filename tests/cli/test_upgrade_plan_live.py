@@ -12,6 +12,7 @@ from leeward.errors import AccessDeniedError
 from leeward.model import well_known
 from leeward.model.image import Image
 from leeward.model.launch import LaunchSettings, LaunchSource, LaunchTemplateRef
+from leeward.model.pause import PauseRecord
 from leeward.policy.document import Selector
 from leeward.ports.kubernetes import Listed
 from leeward.time_budget import TimeBudget
@@ -21,7 +22,7 @@ from leeward.upgrade.start import take_lease
 from leeward.upgrade.steps import STEPS
 from tests.cli.snapshots.disruption import a_node as a_raw_node
 from tests.cli.snapshots.disruption import a_pod as a_raw_pod
-from tests.fakes.builders import a_group, a_policy, an_instance, policies
+from tests.fakes.builders import a_group, a_pause, a_policy, an_instance, policies
 from tests.fakes.system import FakeSystem
 
 GROUP, CLUSTER = "web-a", "blue"
@@ -70,6 +71,14 @@ def test_a_live_plan_has_waves_time_and_cost(plan, system):
     assert found["durationSeconds"] > 0
     assert found["surgeCost"] > 0
     assert "TemplateIncomplete" not in codes(found)
+
+
+def test_a_pause_of_the_cluster_or_the_group_stands_above_the_plan_and_of_another_group_it_does_not(leeward, system):
+    pauses = (a_pause(), a_pause(group=GROUP, why="bad image"), a_pause(group="web-b"))
+    system.pauses.write(PauseRecord(cluster=CLUSTER, pauses=pauses))
+    lines = leeward("upgrade", "plan", GROUP, "--cluster", CLUSTER).out.splitlines()
+    assert [line.startswith("PAUSED: ") for line in lines[:3]] == [True, True, False]
+    assert lines[1].endswith("bad image")
 
 
 def test_pods_that_nothing_can_host_on_the_new_template_are_found_live(plan, system):

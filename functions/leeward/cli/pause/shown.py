@@ -10,16 +10,17 @@ from leeward.isolation import attempt
 from leeward.model.pause import Pause, PauseScope
 
 
-def pause_lines(context: ClusterContext, now: datetime) -> list[str]:
-    """Return a line for each pause in force; none for a folder, or where no switch can be read: Leeward need not be
-    installed.
+def pause_lines(context: ClusterContext, now: datetime, group: str = "") -> list[str]:
+    """Return a line for each pause in force, with `group` those of the cluster and of this group; none for a folder,
+    or where no switch can be read: Leeward need not be installed.
     """
     if context.folder is not None:
         return []
     record = attempt(lambda: context.ports.pauses.read(context.cluster))
     if isinstance(record, LeewardError):
         return []
-    return [f"PAUSED: {described(context.cluster, pause)}" for pause in record.pauses if pause.in_force(now)]
+    covering = [pause for pause in record.pauses if not group or not pause.group or pause.group == group]
+    return [f"PAUSED: {described(context.cluster, pause)}" for pause in covering if pause.in_force(now)]
 
 
 def described(cluster: str, pause: Pause) -> str:

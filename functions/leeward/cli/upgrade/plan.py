@@ -8,6 +8,7 @@ from dataclasses import replace
 from leeward.cli.cluster_state import check_prices
 from leeward.cli.context import ClusterContext, context_of
 from leeward.cli.output import emit
+from leeward.cli.pause.shown import pause_lines
 from leeward.cli.upgrade.tables import plan_report, recorded_report
 from leeward.errors import InvalidInputError
 from leeward.model.group import Group
@@ -30,7 +31,11 @@ def plan(arguments: argparse.Namespace) -> int:
     preflight = preflight_of(arguments, context)
     made = plan_upgrade(preflight, seed=arguments.seed)
     overridden = frozenset(arguments.override)
-    emit(made.to_json(), arguments.view, lambda: plan_report(made, preflight, overridden))
+    emit(
+        made.to_json(),
+        arguments.view,
+        lambda: [*pause_lines(context, arguments.now, made.group), *plan_report(made, preflight, overridden)],
+    )
     return int(bool(blocking(made.findings, overridden)))
 
 
