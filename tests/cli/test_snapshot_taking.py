@@ -279,6 +279,13 @@ def test_an_api_server_that_does_not_answer_is_asked_once(snapshot, world):
     assert reported["files"]["instances.json"] == 4  # the groups' members
 
 
+def test_where_nothing_is_deployed_prices_come_from_the_price_list_and_nothing_is_said(snapshot, world):
+    world.system.catalog.fail("read", ObjectGoneError("dynamodb:BatchGetItem on leeward: ResourceNotFoundException"))
+    _, err, folder = snapshot()
+    assert "prices.json" not in err
+    assert json.loads((folder / "prices.json").read_text())["on-demand"]
+
+
 def test_without_a_price_list_there_are_no_prices(snapshot, world):
     world.system.price_list.fail("on_demand", AccessDeniedError("pricing:GetProducts on m5.large: denied"))
     reported, err, folder = snapshot(code=1)

@@ -17,7 +17,7 @@ import pytest
 from leeward.adapters import wiring
 from leeward.cli.top.command import refresh
 from leeward.cli.top.screen import ENTER, LEAVE, TERMINATED, Screen, cut
-from leeward.errors import AccessDeniedError, RetryableError
+from leeward.errors import AccessDeniedError, ObjectGoneError, RetryableError
 from leeward.model.pause import PauseRecord
 from leeward.model.termination import Cause, CauseKind
 from leeward.model.well_known import DISRUPTED_TAINT
@@ -153,6 +153,15 @@ def test_a_pause_stands_above_what_is_shown(leeward, system, command):
     first = leeward(*command, *LIVE).out.splitlines()[0]
     assert first.startswith("PAUSED: cluster blue: disruption, repair and upgrades, without an end, by ")
     assert a_pause().why in first
+
+
+def test_where_nothing_is_deployed_there_are_prices_and_no_warning(leeward, system):
+    gone = ObjectGoneError("ResourceNotFoundException: Requested resource not found")
+    system.claims.fail("open_instances", gone)
+    system.catalog.fail("read", gone)
+    found = leeward("top", *LIVE, "-o", "json").json
+    assert found.get("warnings", []) == []
+    assert all(node["pricePerHour"] is not None for node in found["nodes"])
 
 
 def test_what_aws_does_not_answer_is_a_warning(leeward, system, monkeypatch):

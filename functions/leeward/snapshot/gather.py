@@ -252,6 +252,8 @@ def known_prices(
     known = Prices()
     try:
         known = ClusterFacts.from_sheets(catalog.read(cluster)).prices
+    except ObjectGoneError:
+        pass  # nothing is deployed: all prices are requested
     except LeewardError as error:
         warnings.append(f"what fn sync has written down cannot be read: {error}")
     try:

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from leeward.cli.context import ClusterContext
 from leeward.cli.top.nodes import OfferedNode, TopFacts, offered_node, running_pod
-from leeward.errors import LeewardError
+from leeward.errors import LeewardError, ObjectGoneError
 from leeward.isolation import attempt
 from leeward.model import well_known
 from leeward.model.facts import Prices
@@ -95,7 +95,12 @@ class TopReader:
         return labels.get(well_known.INSTANCE_TYPE_LABEL, ""), labels.get(well_known.ZONE_LABEL, "")
 
     def _records(self, ids: set[str]) -> Mapping[str, TerminationRecord]:
-        records = self._ports.claims.read_all(sorted(ids.intersection(self._ports.claims.open_instances())))
+        """Return the open terminations; none without a table, because nothing is deployed then."""
+        try:
+            under_way = self._ports.claims.open_instances()
+        except ObjectGoneError:
+            return {}
+        records = self._ports.claims.read_all(sorted(ids.intersection(under_way)))
         return {instance: record for instance, record in records.items() if record.status is Status.OPEN}
 
 
