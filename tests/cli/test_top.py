@@ -164,6 +164,13 @@ def test_where_nothing_is_deployed_there_are_prices_and_no_warning(leeward, syst
     assert all(node["pricePerHour"] is not None for node in found["nodes"])
 
 
+def test_prices_on_demand_are_kept_where_those_of_spot_are_denied(leeward, system):
+    system.price_list.fail("spot", AccessDeniedError("ec2:DescribeSpotPriceHistory: not allowed"))
+    found = leeward("top", *LIVE, "-o", "json").json
+    assert found["warnings"] == ["spot prices cannot be read: ec2:DescribeSpotPriceHistory: not allowed"]
+    assert all(node["pricePerHour"] is not None for node in found["nodes"])
+
+
 def test_what_aws_does_not_answer_is_a_warning(leeward, system, monkeypatch):
     def denied(*_):
         raise AccessDeniedError("autoscaling:DescribeAutoScalingGroups: not allowed")

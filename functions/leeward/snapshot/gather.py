@@ -246,7 +246,7 @@ def known_prices(
     warnings: list[str],
 ) -> Prices:
     """Return the prices that function sync has recorded; missing ones are requested. Without a price list nothing is
-    known to be cheaper.
+    known to be cheaper; without the right to see spot prices those on demand stay.
     """
     wanted = set(types)
     known = Prices()
@@ -256,14 +256,17 @@ def known_prices(
         pass  # nothing is deployed: all prices are requested
     except LeewardError as error:
         warnings.append(f"what fn sync has written down cannot be read: {error}")
+    on_demand, spot = dict(known.on_demand), dict(known.spot)
+    unpriced, unpriced_spot = wanted - on_demand.keys(), wanted - spot.keys()
     try:
-        missing = wanted - known.on_demand.keys()
-        on_demand = {**known.on_demand, **(price_list.on_demand(missing) if missing else {})}
-        missing = wanted - known.spot.keys()
-        spot = {**known.spot, **(price_list.spot(missing, zones, now) if missing else {})}
+        on_demand |= price_list.on_demand(unpriced) if unpriced else {}
     except LeewardError as error:
         warnings.append(f"prices cannot be read: {error}")
         return known
+    try:
+        spot |= price_list.spot(unpriced_spot, zones, now) if unpriced_spot else {}
+    except LeewardError as error:
+        warnings.append(f"spot prices cannot be read: {error}")
     return Prices(on_demand=on_demand, spot=spot)
 
 
