@@ -112,7 +112,7 @@ class AwsView(Protocol):
 
     @property
     def zone_record(self) -> ZoneRecord:
-        """Evacuations and prescales by what is in the table."""
+        """Evacuations by what is in the table."""
         ...
 
     @property

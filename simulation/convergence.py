@@ -20,7 +20,6 @@ from simulation.reboot_rules import waits_for_others
 from simulation.rule import Rule
 from simulation.upgrade_rules import UPGRADES_EVENTUAL, owed_by_upgrade
 from simulation.view import WorldView
-from simulation.zone_convergence import owed_by_prescale
 
 LEAVING = ("Terminating", "Terminated", "Detach", "Warmed:Terminating")
 COOLDOWN = timedelta(minutes=20)  # between two attempts: 15 minutes at most, then a minute reconciler's run or two
@@ -133,7 +132,7 @@ def _debts(view: WorldView) -> Iterator[str]:
     owing = Counter(group.name for i in view.open_since if (group := group_of(view, i)) is not None)
     for name, book in sorted(view.books.items()):
         group = view.groups[name]
-        owed = owing[name] + owed_by_upgrade(name, view) + owed_by_disruption(name, view) + owed_by_prescale(name, view)
+        owed = owing[name] + owed_by_upgrade(name, view) + owed_by_disruption(name, view)
         if book.least > owed and group.desired > group.minimum:
             yield f"{name}: {book.least} launches are neither offset nor written off, {owed} of them still open"
 

@@ -69,7 +69,6 @@ class Feature(StrEnum):
     ALIASES = "images behind an alias"  # SSM parameters whose image changes
     ZONAL_SHIFT = "zonal shift"  # ARC shifts traffic away from a zone now and then, and some of its events are lost
     AUTOMATIC = "upgrades start by themselves"  # to images behind an alias
-    PRESCALE = "prescale"  # policies launch capacity for the pods of a shifted zone
     EVACUATION = "evacuation"  # operators evacuate a zone now and then
 
     TABLE_AWAY = "the table is away"  # for minutes: DynamoDB refuses every call
@@ -113,7 +112,6 @@ INDEPENDENT: Mapping[Feature, float] = {
     Feature.TWO_CLUSTERS: 0.1,
     Feature.ACCOUNTS: 0.05,
     Feature.ZONAL_SHIFT: 0.1,
-    Feature.PRESCALE: 0.5,  # of use with zonal shifts alone
     Feature.EVACUATION: 0.08,
     Feature.TABLE_AWAY: 0.06,
     Feature.QUEUE_AWAY: 0.06,
@@ -272,6 +270,5 @@ POLICIES: Mapping[Feature, Callable[[NodePolicy, Random], NodePolicy]] = {
     Feature.ALARMS: policy_features.alarms,
     Feature.AUTOMATIC: policy_features.automatic,
     Feature.CONDITIONS: policy_features.conditions,
-    Feature.PRESCALE: policy_features.prescale,
     Feature.SETTLE_AUTO: policy_features.settle_auto,
 }

@@ -32,7 +32,6 @@ from simulation.node_rules import NodeRules
 from simulation.notification_rules import Notifications
 from simulation.opt_out_rules import OptOuts
 from simulation.pace_rules import Pace
-from simulation.prescale_rules import Prescales
 from simulation.reboot_rules import RebootRules
 from simulation.rule import Rule, Violation
 from simulation.serving_rules import Serving
@@ -84,7 +83,7 @@ class Checker:
         self._progress, self._members, self._spent, self._alarmed = Progress(), Members(), Spent(), Alarmed()
         self._blocks, self._automatic, self._reboots = CapacityBlocks(), AutomaticUpgrades(), RebootRules()
         self._foreign_taints, self._images, self._managed = ForeignTaints(), ImageRules(), ManagedRules()
-        self._zones, self._prescales, self._serving = ZoneRules(), Prescales(), Serving()
+        self._zones, self._serving = ZoneRules(), Serving()
         self._deleted, self._closed = DeletedClusters(self._times.asked), Closed()
         self._fruitless, self._surge, self._notified = Fruitless(), MaxSurge(), Notifications()
         self._always = self._rules()
@@ -195,7 +194,6 @@ class Checker:
             (Rule.SHIFT_LAUNCH, self._zones.launches),
             (Rule.SHIFT_BALANCE, self._zones.balances),
             (Rule.SHIFT_REMOVAL, self._zones.removals),
-            (Rule.SHIFT_CAPACITY, self._prescales.check),
             (Rule.FRUITLESS, self._fruitless.check),
             (Rule.NOTIFIED, self._notified.check),
         )

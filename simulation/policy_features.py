@@ -5,7 +5,7 @@ from datetime import timedelta
 from random import Random
 from typing import Any
 
-from leeward.policy.document import Budget, DrainPolicy, NodePolicy, OnAlarm, OnShift, Window
+from leeward.policy.document import Budget, DrainPolicy, NodePolicy, OnAlarm, Window
 from leeward.policy.repair import RepairAction, RepairCondition
 from local.cluster.objects import Obj
 from simulation.fleets import REGION
@@ -86,10 +86,6 @@ def automatic(policy: NodePolicy, random: Random) -> NodePolicy:
     windows = (window,) if random.random() < 0.7 else ()
     update = replace(policy.update, auto=timedelta(minutes=random.choice((5, 15))), windows=windows)
     return replace(policy, update=update, disruption=replace(policy.disruption, drift=False))
-
-
-def prescale(policy: NodePolicy, _: Random) -> NodePolicy:
-    return replace(policy, on_shift=OnShift.PRESCALE)
 
 
 def alarm_of(policy: NodePolicy) -> str:

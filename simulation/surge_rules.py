@@ -35,17 +35,12 @@ class MaxSurge:
             record, policy = view.upgrades.get(name), policy_for(view.policies.policies, name, group.tags)
             if record is None or policy is None or not launched & {member.id for member in group.instances}:
                 continue
-            if policy.update.max_surge is None or _grows_otherwise(group, view):
-                continue
+            if policy.update.max_surge is None or group.capacity_rebalance:
+                continue  # CapacityRebalance adds instances for a while
             extra = sum(_counts(member.id, member.lifecycle, record, view) for member in group.instances)
             extra -= _size(group, record, view)
             if extra > (most := _most(policy, group, record, view)):
                 yield f"{name}: {extra} instances beyond its size, maxSurge is {most}"
-
-
-def _grows_otherwise(group: Group, view: WorldView) -> bool:
-    """Return whether others add instances for a while: its own CapacityRebalance, or capacity ahead of a shift."""
-    return group.capacity_rebalance or bool(view.zone_record.launched_in(group.name))
 
 
 def _counts(instance: str, lifecycle: str, record: UpgradeRecord, view: WorldView) -> bool:

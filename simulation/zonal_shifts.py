@@ -50,7 +50,7 @@ class ZonalShifts:
         scene.say(f"ARC shifts {scene.cluster_name} away from {zone}: {kind.value} for {lasts:.0f} s")
         scene.system.recovery.start(scene.cluster_name, zone_id_of(zone), kind, since, until)
         ends = inf if until is None else until.timestamp()
-        shift = Shifted(zone=zone, began=now, expires=ends, calls_for_capacity=kind is not ShiftKind.PRACTICE_RUN)
+        shift = Shifted(zone=zone, began=now, expires=ends)
         scene.system.recovery.history(scene.cluster_name).append(shift)
         self._cordon(zone)
         if self._random.random() >= LOST:

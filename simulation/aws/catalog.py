@@ -53,7 +53,7 @@ class SimCatalog:
         self.keep(cluster, FactKind.ZONAL_SHIFTS, sheet)
 
     def zone_record(self, cluster: str) -> ZoneRecord:
-        """Return the evacuations and prescales of the cluster."""
+        """Return the evacuations of the cluster."""
         return self._zones.get(cluster, ZoneRecord(cluster=cluster))
 
     def write_zone_record(self, record: ZoneRecord, now: datetime) -> ZoneRecord | None:

@@ -17,15 +17,13 @@ def zone_id_of(zone: str) -> str:
 @dataclass(slots=True, kw_only=True)
 class Shifted:
     """Shift as the rules see it, times in seconds since 1970. `ended` None: it is in effect, `expires`: unless it has
-    expired; `calls_for_capacity`: policies that prescale launch for it, neither for a practice run nor for a zone that
-    an operator has closed.
+    expired.
     """
 
     zone: str
     began: float
     ended: float | None = None
     expires: float = inf
-    calls_for_capacity: bool = False
 
 
 class SimRecovery:

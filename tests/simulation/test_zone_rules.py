@@ -6,21 +6,19 @@ import pytest
 
 from leeward.disruption.record import cause_id
 from leeward.model.termination import Cause, CauseKind, Status
-from leeward.model.zone_record import Evacuation, Prescale, PrescaledNode, ZoneRecord
-from leeward.policy.document import OnShift
+from leeward.model.zone_record import Evacuation, ZoneRecord
 from leeward.upgrade.record import Order, launch_token
 from simulation.aws.recovery import Shifted
 from simulation.case import Case
 from simulation.features import Feature
 from simulation.invariants import Checker
-from simulation.prescale_rules import Prescales
 from simulation.rule import Rule
-from simulation.zone_convergence import owed_by_prescale, zones_left
+from simulation.zone_convergence import zones_left
 from simulation.zone_rules import ZoneRules
 from tests.fakes.builders import GROUP, ZONE, a_group
 from tests.fakes.clock import START
 from tests.simulation.test_disruption_rules import a_world
-from tests.simulation.view_stand_in import INSTANCE, NODE, World, a_record
+from tests.simulation.view_stand_in import INSTANCE, World, a_record
 from tests.unit.upgrade.test_capacity_ledger import RECORD as OPEN_UPGRADE
 
 
@@ -165,111 +163,22 @@ def test_the_checker_reports_a_shift_that_stays_unknown(world):
     assert reported(checker, world) == [Rule.SHIFT_KNOWN]
 
 
-def prescaling(world):
-    """The policies prescale, nothing fails, and a pod that may move runs on the node of the zone."""
-    policies = tuple(replace(one, on_shift=OnShift.PRESCALE) for one in world.policies.policies)
-    world.policies = replace(world.policies, policies=policies)
-    world.groups[GROUP] = replace(world.groups[GROUP], zones=(ZONE, "us-east-1b"), maximum=9)
-    world.shifted[0].calls_for_capacity, world.faultless = True, True
-    world.cluster.patch("nodes", NODE, {"metadata": {"labels": {"topology.kubernetes.io/zone": ZONE}}})
-    pod = {"spec": {"nodeName": NODE, "containers": [{"name": "c"}]}, "status": {"phase": "Running"}}
-    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "u", "controller": True}
-    world.cluster.create(
-        "pods", {**pod, "metadata": {"namespace": "default", "name": "web", "ownerReferences": [owner]}}
-    )
-    return Prescales()
-
-
-def test_room_that_comes_after_the_plan_is_not_asked_for(world):
-    rules = prescaling(world)
-    world.groups[GROUP] = replace(world.groups[GROUP], desired=world.groups[GROUP].maximum)
-    assert list(rules.check(world)) == []
-    world.groups[GROUP] = replace(world.groups[GROUP], desired=2)
-    world.clock.advance(seconds=80)
-    assert list(rules.check(world)) == []
-
-
-def test_a_maximum_that_was_raised_for_a_while_is_not_the_owners(world):
-    rules = prescaling(world)
-    owners = world.groups[GROUP].desired
-    world.maxima = {GROUP: owners}
-    assert list(rules.check(world)) == []
-    world.clock.advance(seconds=80)
-    assert list(rules.check(world)) == []
-
-
-def a_prescale(**more):
-    return Prescale(zone=ZONE, shift="1", began=START, wanted={GROUP: 1}, **more)
-
-
-def test_a_shift_without_capacity_after_a_minute_is_reported_once(world):
-    rules = prescaling(world)
-    assert list(rules.check(world)) == []
-    world.clock.advance(seconds=80)
-    assert list(rules.check(world)) == [f"{GROUP} has 0 nodes ahead for 1 in {ZONE}, 7 fit"]
-    assert list(rules.check(world)) == []
-
-
-def test_capacity_that_was_launched_in_time_or_that_does_not_fit_is_not_reported(world):
-    rules = prescaling(world)
-    list(rules.check(world))
-    world.clock.advance(seconds=80)
-    node = PrescaledNode(group=GROUP, zone="us-east-1b", subnet="subnet-b")
-    world.zone_record = ZoneRecord(cluster="blue", prescales=(a_prescale(launched={"i-new": node}),))
-    assert list(rules.check(world)) == []
-    full = prescaling_again(world)
-    world.groups[GROUP] = replace(world.groups[GROUP], maximum=2)
-    world.zone_record = ZoneRecord(cluster="blue")
-    assert list(full.check(world)) == []
-
-
-@pytest.mark.parametrize(("reason", "found"), [("1 was not launched: UnknownOperation", False), ("", True)])
-def test_a_group_that_is_refused_for_another_reason_besides_its_maximum_is_not_reported(world, reason, found):
-    rules = prescaling(world)
-    list(rules.check(world))
-    world.clock.advance(seconds=80)
-    refused = "; ".join(filter(None, ("4 of 5 nodes do not fit: MaxSize is 9, 8 are desired", reason)))
-    world.zone_record = ZoneRecord(cluster="blue", prescales=(a_prescale(refused={GROUP: refused}),))
-    assert bool(list(rules.check(world))) is found
-
-
-def prescaling_again(world):
-    rules = Prescales()
-    world.shifted[0].began = world.now
-    list(rules.check(world))
-    world.clock.advance(seconds=80)
-    return rules
-
-
 def test_what_is_left_when_every_zone_is_open_is_reported_unless_a_termination_is_open(world):
-    evacuation = Evacuation(zone=ZONE, by="me", since=START, returned=START)
-    node = PrescaledNode(group=GROUP, zone="us-east-1b", subnet="subnet-b", offset_by=INSTANCE)
-    world.zone_record = ZoneRecord(
-        cluster="blue", evacuations=(evacuation,), prescales=(a_prescale(launched={"i-new": node}),)
-    )
-    assert list(zones_left(world)) == [evacuation.sentence, f"capacity ahead of {ZONE}: i-new"]
+    evacuation = Evacuation(zone=ZONE, by="me", since=START, suspended=(GROUP,), returned=START)
+    world.zone_record = ZoneRecord(cluster="blue", evacuations=(evacuation,))
+    assert list(zones_left(world)) == [evacuation.sentence]
+    of_zones = [one.rule for one in Checker().at_the_end(world) if evacuation.sentence in one.text]
+    assert of_zones == [Rule.ZONES_OPEN]
     world.records[INSTANCE] = a_record(causes=(Cause(id="surplus#1", kind=CauseKind.SURPLUS, at=START),))
     assert list(zones_left(world)) == []
 
 
-def test_capacity_ahead_may_wait_for_the_upgrade_of_its_group_and_for_no_other(world):
-    waits = PrescaledNode(group=GROUP, zone="us-east-1b", subnet="subnet-b")
-    launched = {"i-new": waits, "i-offset": replace(waits, offset_by=INSTANCE), "i-gone": replace(waits, undone=True)}
-    world.zone_record = ZoneRecord(cluster="blue", prescales=(a_prescale(launched=launched),))
-    assert (owed_by_prescale(GROUP, world), len(list(zones_left(world)))) == (0, 1)
+def test_an_evacuation_may_wait_for_the_upgrade_of_its_group_and_for_no_other(world):
+    evacuation = Evacuation(zone=ZONE, by="me", since=START, suspended=(GROUP,), returned=START)
+    world.zone_record = ZoneRecord(cluster="blue", evacuations=(evacuation,))
+    world.upgrades["web-b"] = replace(OPEN_UPGRADE, group="web-b", execution="web-b-1")
+    world.upgrading = {"web-b-1"}
+    assert list(zones_left(world)) == [evacuation.sentence]
     world.upgrades[GROUP] = replace(OPEN_UPGRADE, group=GROUP, execution=f"{GROUP}-1")
     world.upgrading = {f"{GROUP}-1"}
-    assert (owed_by_prescale(GROUP, world), list(zones_left(world))) == (1, [])
-    assert owed_by_prescale("web-b", world) == 0
-
-
-def test_the_checker_asks_for_the_capacity_of_a_shift_and_at_the_end_for_what_is_left(world):
-    prescaling(world)
-    checker = Checker()
-    world.known_shifts = {ZONE}
-    assert reported(checker, world) == []
-    world.clock.advance(seconds=80)
-    assert reported(checker, world) == [Rule.SHIFT_CAPACITY]
-    world.zone_record = ZoneRecord(cluster="blue", prescales=(a_prescale(),))
-    of_zones = [one.rule for one in checker.at_the_end(world) if "capacity ahead" in one.text]
-    assert of_zones == [Rule.ZONES_OPEN]
+    assert list(zones_left(world)) == []

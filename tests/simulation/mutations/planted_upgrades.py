@@ -187,12 +187,6 @@ OF_UPGRADE_EDGES = (
         tests=("tests/unit/upgrade/test_alarms.py",),
     ),
     Planted(
-        name="a launch ahead of a shift that was taken back stays in the sizes of an upgrade",
-        story="counts it until the zone record says that it needs no offset",
-        edits=(edit("leeward.upgrade.observation.launched_ahead_of_shifts", "requested - gone", "requested"),),
-        tests=("tests/unit/upgrade/test_completion.py",),
-    ),
-    Planted(
         name="an upgrade offsets every launch that is left, however much larger the group is",
         story="shrinks the group for a launch that Cluster Autoscaler has taken back",
         edits=(edit("leeward.upgrade.completion.request_offsets", "[: max(len(", "[: 0 * max(len("),),

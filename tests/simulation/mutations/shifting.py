@@ -17,7 +17,6 @@ ROLLED = Scenario(
     faults=Faults.none(),
     features=(Feature.ZONAL_SHIFT,),
 )
-AHEAD = with_features(Feature.ZONAL_SHIFT, Feature.PRESCALE, Feature.NO_FAULTS, hours=1)
 EVACUATED = with_features(Feature.EVACUATION, Feature.NO_FAULTS, hours=1.5)
 BOTH = with_features(Feature.EVACUATION, Feature.ZONAL_SHIFT, Feature.NO_FAULTS, hours=1.5)
 DISRUPTED = replace(ROLLED, name="zonal shift, disruption runs", upgrades=0, disruption=True)
@@ -92,55 +91,6 @@ OF_SHIFTS = (
         rules=frozenset({Rule.SHIFT_REMOVAL}),
         scenario=DISRUPTED,
         seed=2,
-    ),
-    Mutation(
-        name="no capacity is launched ahead for a shifted zone",
-        story="plans it, and leaves the orders to a pass that never comes",
-        breaks=edited(edit("leeward.reconcile.prescale_launches.launch_orders", "while ready.orders:", "while False:")),
-        rules=frozenset({Rule.SHIFT_CAPACITY}),
-        scenario=AHEAD,
-        seed=2,
-    ),
-    Mutation(
-        name="capacity ahead is one node short in each group",
-        story="counts from zero",
-        breaks=edited(
-            edit(
-                "leeward.evacuation.prescale_plan._fitting",
-                "count = max(min(wanted, maximum - group.desired), 0)",
-                "count = max(min(wanted, maximum - group.desired) - 1, 0)",
-            )
-        ),
-        rules=frozenset({Rule.SHIFT_CAPACITY}),
-        scenario=AHEAD,
-        seed=2,
-    ),
-    Mutation(
-        name="capacity ahead stays when the shift is over",
-        story="leaves the surplus to consolidation",
-        breaks=edited(
-            edit(
-                "leeward.reconcile.prescale.prescale_zones",
-                "if known.ended is None and known.zone not in shifted:",
-                "if False:",
-            )
-        ),
-        rules=frozenset({Rule.ZONES_OPEN, Rule.DEBT}),
-        scenario=AHEAD,
-    ),
-    Mutation(
-        name="capacity ahead is forgotten when the shift is over",
-        story="takes the record away before a termination offsets the launches",
-        breaks=edited(
-            edit(
-                "leeward.reconcile.prescale._keep_or_end",
-                "unsettled = _offset(known, state, ports, result)",
-                "unsettled = frozenset()",
-            )
-        ),
-        rules=frozenset({Rule.DEBT}),
-        scenario=AHEAD,
-        seed=7,
     ),
     Mutation(
         name="a zone that was evacuated keeps AZRebalance suspended",
