@@ -19,7 +19,7 @@ class Key(StrEnum):
     NODE_REPAIR = "facts#*#node-repair"  # EKS' node auto repair of managed groups, by cluster
     NAMED_HOOKS = "facts#*#named-hooks"  # hooks that policies name, by cluster
     SHIFTS = "facts#*#zonal-shifts"  # zonal shifts, by cluster
-    ZONES = "facts#*#zone-record"  # evacuations and prescales, by cluster
+    ZONES = "facts#*#zone-record"  # evacuations, by cluster
     RESERVATIONS = "reservations#*"  # addresses of launches, and unavailable pools, by cluster
     MAXIMUM = "maximum#*"  # raised maximum size, by group
     UPGRADE = "upgrade#*"  # record of an upgrade with its lease and control requests, by group

@@ -173,8 +173,6 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
         _SUSPEND,
         _RESUME,
         _READ_SUBNETS,
-        _READ_HISTORY,
-        *_LAUNCHING,
         READ_UPGRADE,
         START_DISRUPTION,
         READ_DISRUPTION,

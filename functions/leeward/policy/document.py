@@ -216,12 +216,9 @@ class TemplatePolicy:
 
 
 class OnShift(StrEnum):
-    """Action on a zonal shift. `hold`: nothing is launched or voluntarily removed in the zone; `prescale`: capacity for
-    the zone's pods is launched in the other zones as well.
-    """
+    """Action on a zonal shift. `hold`: nothing is launched or voluntarily removed in the zone."""
 
     HOLD = "hold"
-    PRESCALE = "prescale"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

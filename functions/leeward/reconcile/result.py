@@ -31,13 +31,11 @@ class ReconcileResult:
     """Fixes of one pass, by instance or node; `errors` names the objects that could not be handled.
 
     `repaired`: instances claimed because their nodes are unhealthy, `deleted`: because a person or a controller has
-    deleted the Node, `evacuated`: because their zone is; `withdrawn`: instances whose
-    maintenance AWS has taken back; `prescaled`: launched for pods of a
-    shifted zone. `deferred`: instances whose maintenance waits for a budget. `foreign`: nodes that another
-    deployment is terminating, with its id. `duplicates`:
-    Nodes that share an instance. `blocked`: drains of which no pod moves, `pauses` those in force;
-    `blocked_long`, `hooks_ending`, `pauses_forgotten`: what needs an operator. `shifted`: zonal shifts in effect;
-    `shift_changes`: those that this pass saw begin or end.
+    deleted the Node, `evacuated`: because their zone is; `withdrawn`: instances whose maintenance AWS has taken back.
+    `deferred`: instances whose maintenance waits for a budget. `foreign`: nodes that another deployment is terminating,
+    with its id. `duplicates`: Nodes that share an instance. `blocked`: drains of which no pod moves, `pauses` those in
+    force; `blocked_long`, `hooks_ending`, `pauses_forgotten`: what needs an operator. `shifted`: zonal shifts in
+    effect; `shift_changes`: those that this pass saw begin or end.
     """
 
     restarted: list[str] = field(default_factory=list)
@@ -55,7 +53,6 @@ class ReconcileResult:
     repaired: list[str] = field(default_factory=list)
     evacuated: list[str] = field(default_factory=list)
     withdrawn: list[str] = field(default_factory=list)
-    prescaled: list[str] = field(default_factory=list)
     blocked: list[Notice] = field(default_factory=list)
     blocked_long: list[Notice] = field(default_factory=list)
     hooks_ending: list[Notice] = field(default_factory=list)

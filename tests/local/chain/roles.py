@@ -58,13 +58,8 @@ RARELY = {
     ("terminate", "dynamodb:BatchGetItem"): "a replacement in a group that was at MaxSize",
     ("reconciler", "autoscaling:ResumeProcesses"): "an upgrade that was stopped while AZRebalance was suspended",
     **{
-        ("reconciler", action): "a zone that is evacuated, or capacity ahead of a shift; in the other room"
-        for action in (
-            "autoscaling:DescribeScalingActivities",
-            "autoscaling:LaunchInstances",
-            "autoscaling:SuspendProcesses",
-            "ec2:DescribeSubnets",
-        )
+        ("reconciler", action): "a zone that is evacuated; in the other room"
+        for action in ("autoscaling:SuspendProcesses", "ec2:DescribeSubnets")
     },
     ("upgrade", "states:DescribeExecution"): "an upgrade that another execution holds, or was left behind",
     ("upgrade", "ssm:GetParameter"): "an image by its alias, or a Kubernetes version",

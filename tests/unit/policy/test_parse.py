@@ -488,7 +488,7 @@ REFUSALS = [  # spec, path, found, part of what was expected
         "text that is not empty",
     ),
     ({"finalizer": "true"}, "finalizer", '"true"', "true or false"),
-    ({"zones": {"onShift": "evacuate"}}, "zones.onShift", '"evacuate"', "one of hold, prescale"),
+    ({"zones": {"onShift": "evacuate"}}, "zones.onShift", '"evacuate"', "one of hold"),
     ({"repair": {"maxUnhealthy": "20 %"}}, "repair.maxUnhealthy", '"20 %"', "a share such as 10%"),
     ({"repair": {"conditions": [{"status": "False"}]}}, "repair.conditions[0].type", "nothing", "such as KernelReady"),
     ({"repair": {"conditions": [{"type": "Ready"}]}}, "repair.conditions[0].type", '"Ready"', "notReadyAfter"),

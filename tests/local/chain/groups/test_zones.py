@@ -1,5 +1,4 @@
-"""A zone that an operator evacuates and opens again by the real command, and capacity ahead for a shift of the local
-ARC, on the deployed stack."""
+"""A zone that an operator evacuates and opens again by the real command, on the deployed stack."""
 
 import json
 from pathlib import Path
@@ -7,9 +6,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from local import fleet, zones
-from local.demo import ledger
-from tests.local.chain.conftest import called
+from local import fleet
 
 pytestmark = [pytest.mark.local, pytest.mark.long]
 
@@ -78,36 +75,3 @@ def test_a_zone_is_evacuated_and_opened_by_the_command_and_the_group_has_its_siz
     assert group["before"] == group["now"]
     team.until(lambda: team.reconcile() and sizes(team) == before, "sizes and processes as before")
     assert state_of(leeward, zone) == "open"
-
-
-def test_with_prescale_capacity_is_launched_elsewhere_when_a_zone_is_shifted_and_terminated_when_it_is_over(
-    stack, crew, leeward
-):
-    team = crew(3, name="ahead")
-    zone, before = zone_of(stack, team.instances[0]), sizes(team)
-    team.run_pods(fleet.deployment("stays-in-the-zone", 2, grace=1), instance=team.instances[0])
-    called(stack, "sync")  # ARC names zones by id, which the subnets have
-    zones.shift(stack, zone)
-    try:
-        team.reconcile()
-        ahead = team.until(lambda: of_zone(leeward, zone)["launched"], "capacity ahead")
-        mine = {one["InstanceId"]: one for one in fleet.instances_of(stack, team.group)}
-        new = [name for name in ahead if name in mine]
-        assert len(new) == 1
-        assert mine[new[0]]["AvailabilityZone"] != zone
-        team.until(lambda: new[0] in ledger.nodes(stack), "the new node")
-        team.reconcile()
-        assert sizes(team)[1] == before[1] + 1
-    finally:
-        zones.end_shift(stack, zone)
-    team.reconcile()
-    record = team.closed(new[0])
-    assert "surplus" in record.causes
-    assert [one for one in team.instances if one in mine] == team.instances
-    team.until(lambda: team.reconcile() and sizes(team) == before, "sizes as before")
-    team.until(lambda: team.reconcile() and of_zone(leeward, zone) is None, "nothing is left of it")
-
-
-def of_zone(leeward, zone):
-    (found,) = (one for one in said(leeward("zone", "status"), "status")["zones"] if one["zone"] == zone)
-    return found["prescale"]
