@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
 
 import jsonschema
@@ -11,7 +10,6 @@ import pytest
 from leeward.adapters import wiring
 from leeward.errors import RecordChangedError
 from leeward.model.termination import Cause, CauseKind, Outcome, Status, TerminationRecord
-from leeward.model.zone_record import Prescale
 from leeward.ports.kubernetes import Listed
 from leeward.reconcile.reconciler import reconcile_once
 from tests.cli.snapshots.zones import a_zone_snapshot, a_zone_system
@@ -225,16 +223,6 @@ def test_a_zone_without_any_node_or_subnet_left_can_still_be_opened(zone, system
     evacuate(system, gone)
     assert zone("return", gone)["returned"]
     assert not kept(system, gone).closed
-
-
-def test_status_shows_the_newest_capacity_ahead_of_a_zone(zone, system):
-    at = system.clock.now()
-    ended = Prescale(zone=A, shift="one", began=at, wanted={"web": 1}, ended=at)
-    present = Prescale(zone=A, shift="two", began=at + timedelta(minutes=5), wanted={"web": 2})
-    record = system.catalog.zone_record(CLUSTER).with_prescale(present).with_prescale(ended)
-    system.catalog.write_zone_record(record, at)
-    (first, _) = zone("status")["zones"]
-    assert first["prescale"]["wanted"] == {"web": 2}
 
 
 def test_an_evacuation_after_a_return_does_not_keep_the_reason_of_the_earlier_one(zone, system):

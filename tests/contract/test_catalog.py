@@ -12,7 +12,7 @@ from leeward.model.instance_type import Accelerator, InstanceType
 from leeward.model.reservation import IpReservation, Pool, Reservations
 from leeward.model.subnet import Subnet
 from leeward.model.zonal_shift import NOT_SHIFTED
-from leeward.model.zone_record import Evacuation, GroupSizes, Prescale, PrescaledNode, PrescaleOrder, ZoneRecord
+from leeward.model.zone_record import Evacuation, GroupSizes, ZoneRecord
 from simulation.aws.catalog import SimCatalog
 from tests.contract.tables import TABLES, a_table
 from tests.fakes.builders import shifted
@@ -154,30 +154,16 @@ EVACUATION = Evacuation(
     sizes={"web-a": GroupSizes(minimum=1, desired=3, maximum=9)},
     suspended=("web-a",),
 )
-ORDER = PrescaleOrder(key="t", group="web-a", zone="us-east-1c", subnet="subnet-c", count=2, others=("x/y",))
-PRESCALE = Prescale(
-    zone="us-east-1b",
-    shift="use1-az2#autoshift",
-    began=NOW,
-    wanted={"web-a": 3},
-    orders=(ORDER, replace(ORDER, key="u", requested=True)),
-    launched={
-        "i-new": PrescaledNode(group="web-a", zone="us-east-1c", subnet="subnet-c", offset_by="i-b", undone=True)
-    },
-    refused={"web-a": "MaxSize"},
-    suspended=("web-a",),
-    ended=NOW,
-)
 
 
 def test_the_record_of_the_zones_is_written_only_at_the_version_that_was_read(catalog):
     empty = catalog.zone_record("blue")
     assert empty == ZoneRecord(cluster="blue")
-    first = catalog.write_zone_record(empty.with_evacuation(EVACUATION).with_prescale(PRESCALE), NOW)
+    first = catalog.write_zone_record(empty.with_evacuation(EVACUATION), NOW)
     assert catalog.write_zone_record(empty, NOW) is None
     assert catalog.zone_record("blue") == first
-    assert (first.version, first.evacuations, first.prescales) == (1, (EVACUATION,), (PRESCALE,))
-    second = catalog.write_zone_record(first.without_evacuation("us-east-1a").without_prescale(PRESCALE), NOW)
+    assert (first.version, first.evacuations) == (1, (EVACUATION,))
+    second = catalog.write_zone_record(first.without_evacuation("us-east-1a"), NOW)
     assert catalog.zone_record("blue") == second == ZoneRecord(cluster="blue", version=2)
     assert catalog.zone_record("green").version == 0
 

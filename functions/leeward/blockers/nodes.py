@@ -12,7 +12,7 @@ from leeward.model.node import Node
 from leeward.model.node_owners import FOREIGN_TAINTS, forgotten_taints
 from leeward.model.pod import Pod
 from leeward.model.times import format_instant
-from leeward.model.well_known import KEPT_FOR, OF_DISRUPTION, OF_PRESCALE, SCALE_DOWN_DISABLED
+from leeward.model.well_known import KEPT_FOR, OF_DISRUPTION, SCALE_DOWN_DISABLED
 from leeward.policy.document import DrainPolicy
 from leeward.termination.volumes import HeldVolume
 
@@ -151,8 +151,6 @@ def _held_back(waiting: WaitingHook, inputs: NodeInputs) -> Blocker:
 
 def of_protection(opt_out: OptOut, owner: ProtectionOwner, inputs: NodeInputs) -> Blocker:
     """Return the blocker of annotation `scale-down-disabled`, added by the run that `leeward.dev/kept-for` names."""
-    if owner.name.startswith(OF_PRESCALE):
-        return _of_prescale(opt_out, owner.name.removeprefix(OF_PRESCALE), inputs)
     _, of_disruption, number = owner.name.partition(OF_DISRUPTION)
     what = f"disruption run {number}" if of_disruption else f"the upgrade of {owner.name}"
     fix = _of_disruption(owner) if of_disruption else _of_upgrade(owner)
@@ -164,18 +162,6 @@ def of_protection(opt_out: OptOut, owner: ProtectionOwner, inputs: NodeInputs) -
         object=f"annotation {opt_out.key}={opt_out.value}, for {what}",
         until=owner.until,
         fix=f"it holds up consolidation and emptiness for {what}: {_left_behind(owner, inputs) or fix}",
-    )
-
-
-def _of_prescale(opt_out: OptOut, zone: str, inputs: NodeInputs) -> Blocker:
-    return Blocker(
-        node=inputs.node.name,
-        pod=None,
-        owner=f"Prescale/{zone}",
-        kind=Kind.NODE_SCALE_DOWN_DISABLED,
-        object=f"annotation {opt_out.key}={opt_out.value}, for the pods of {zone}",
-        until=None,
-        fix=f"it was launched ahead while traffic is shifted away from {zone}: leeward zone status shows it",
     )
 
 

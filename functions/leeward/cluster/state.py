@@ -136,10 +136,6 @@ class ClusterState:
             return self.shifts.value.reason(zone)
         return f"the zonal shifts cannot be read: {self.shifts.reason}"
 
-    def why_prescaled(self, node: Node) -> str:
-        """Return why the node was launched ahead and stays, empty if it was not."""
-        return known_or(self.shifts, NOT_SHIFTED).prescaled.get(node.instance_id, "")
-
     def has_ended(self, node: Node) -> bool:
         """Return whether EC2 has ended the node's instance. An instance that EC2 was not asked for, or does not know,
         does not count as ended.

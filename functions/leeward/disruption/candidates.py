@@ -111,7 +111,6 @@ def _reason_not_now(snapshot: ClusterSnapshot, node: Node) -> str:
     return (
         why_disrupted(node, snapshot.now)
         or snapshot.why_shifted(snapshot.zone_of(node))
-        or snapshot.why_prescaled(node)
         or _why_leaving(snapshot, node, group)
         or snapshot.blocked_groups.get(group.name, "")
         or opted_out

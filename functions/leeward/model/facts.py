@@ -28,7 +28,7 @@ class FactKind(StrEnum):
     ZONAL_SHIFTS = "zonal-shifts"  # kept by the minute reconciler and fn interruption
     NODE_REPAIR = "node-repair"
     NAMED_HOOKS = "named-hooks"
-    ZONE_RECORD = "zone-record"  # no facts: evacuations and prescales, written at the version that was read
+    ZONE_RECORD = "zone-record"  # no facts: evacuations of zones, written at the version that was read
 
 
 KEPT_BY_SYNC = tuple(kind for kind in FactKind if kind not in {FactKind.ZONAL_SHIFTS, FactKind.ZONE_RECORD})

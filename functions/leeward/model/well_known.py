@@ -13,7 +13,6 @@ EXCLUDED_BY_DRAIN = "leeward.dev/excluded-by-drain"  # a termination added the l
 FINALIZER = "leeward.dev/termination"  # a deleted Node is drained and its instance ended first
 KEPT_FOR = "leeward.dev/kept-for"  # owner of SCALE_DOWN_DISABLED, for only such a one is removed again: an upgrade by
 OF_DISRUPTION = "disruption:"  # its group, or a disruption run by this and its number: no group's name has a colon
-OF_PRESCALE = "prescale:"  # or capacity ahead for a shifted zone, by this and the zone
 SCALE_DOWN_DISABLED = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
 SAFE_TO_EVICT = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 SAFE_LOCAL_VOLUMES = "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes"  # names, by commas

@@ -7,7 +7,7 @@ names that nodes carry follow from the subnets, which have both."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
@@ -88,14 +88,13 @@ class ZonalShift:
 class ZonalShifts:
     """Shifts of one cluster as last learned. `shifts`: one for each zone that is shifted or evacuated; `ended`: those
     that ended within a quarter of an hour; `failed`: why the last poll failed, empty if it did not. `read`: when ARC
-    last answered, None: never. `prescaled`: instances launched ahead for pods of a shifted zone -> why they stay.
+    last answered, None: never.
     """
 
     shifts: tuple[ZonalShift, ...] = ()
     ended: tuple[ZonalShift, ...] = ()
     failed: str = ""
     read: datetime | None = None
-    prescaled: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def zones(self) -> frozenset[str]:
@@ -115,7 +114,7 @@ class ZonalShifts:
         shifts = (*(_kept(one, known.get(one.identity), source) for one in answer), *evacuations)
         over = tuple(replace(shift, ended=now) for shift in self.missing_from(shifts))
         ended = (*_remembered(self.ended, now), *over)
-        return ZonalShifts(shifts=shifts, ended=ended, read=now, prescaled=self.prescaled)
+        return ZonalShifts(shifts=shifts, ended=ended, read=now)
 
     def not_polled(self, why: str, now: datetime, announced: ZonalShift | None = None) -> ZonalShifts:
         """Return the state after a poll that failed: the last known one, without shifts that have expired since, and
@@ -139,7 +138,7 @@ class ZonalShifts:
         return replace(self, shifts=shifts)
 
     def with_record(self, record: ZoneRecord) -> ZonalShifts:
-        """Return the shifts with the zones that the record closes and the instances that it protects."""
+        """Return the shifts with the zones that the record closes."""
         closed = (
             ZonalShift(
                 zone_id=one.zone,
@@ -151,8 +150,7 @@ class ZonalShifts:
             for one in record.evacuations
             if one.closed
         )
-        prescaled = {name: one.sentence for one in record.prescales if one.ended is None for name in one.launched}
-        return replace(self, shifts=(*self.shifts, *closed), prescaled=prescaled)
+        return replace(self, shifts=(*self.shifts, *closed))
 
     def to_json(self) -> dict[str, Any]:
         """Return the content of the sheet in the table: ARC's shifts alone."""

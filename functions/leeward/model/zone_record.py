@@ -1,5 +1,4 @@
-"""Record of the zones of one cluster: zones that an operator evacuates, and capacity that was launched for the pods of
-a shifted zone.
+"""Record of the zones of one cluster that an operator evacuates.
 
 Decides what the record says of a zone; the minute reconciler does the work (docs/designs/zone-evacuation.md)."""
 
@@ -69,82 +68,12 @@ class Evacuation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PrescaleOrder:
-    """Launch of `count` instances in one subnet. `key`: its client token; `others`: `zone/subnet` values that are tried
-    where this one has no capacity; `requested`: it may have been launched already, so only its answer tells what is
-    there.
-    """
-
-    key: str
-    group: str
-    zone: str
-    subnet: str
-    count: int
-    others: tuple[str, ...] = ()
-    requested: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PrescaledNode:
-    """Instance that was launched. `offset_by`: the instance whose termination offsets it, empty while none is chosen;
-    `undone`: its own end has made the group smaller, so it needs no offset.
-    """
-
-    group: str
-    zone: str
-    subnet: str
-    offset_by: str = ""
-    undone: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prescale:
-    """Capacity launched for the movable pods of one shifted zone. `shift`: key of the shift; `wanted`: nodes by group;
-    `refused`: group -> why some of them were not launched; `suspended`: groups whose AZRebalance Leeward has suspended
-    for it; `ended`: when the shift was over, None while it lasts. Shift and begin identify it: a shift that is
-    interrupted by another one and resumed has the same key.
-    """
-
-    zone: str
-    shift: str
-    began: datetime
-    wanted: Mapping[str, int] = field(default_factory=dict)
-    orders: tuple[PrescaleOrder, ...] = ()
-    launched: Mapping[str, PrescaledNode] = field(default_factory=dict)
-    refused: Mapping[str, str] = field(default_factory=dict)
-    suspended: tuple[str, ...] = ()
-    ended: datetime | None = None
-
-    @property
-    def identity(self) -> tuple[datetime, str]:
-        """Identity within the record, in the order of the begins."""
-        return self.began, self.shift
-
-    @property
-    def groups(self) -> frozenset[str]:
-        """Groups in which it launches."""
-        return frozenset(self.wanted)
-
-    @property
-    def uneven(self) -> frozenset[str]:
-        """Groups that have more nodes by it in the other zones, or are about to."""
-        nodes = (node.group for node in self.launched.values() if not node.undone)
-        return frozenset(nodes) | {order.group for order in self.orders}
-
-    @property
-    def sentence(self) -> str:
-        """Reason why its nodes stay."""
-        return f"it was launched ahead for pods of {self.zone}, from which traffic is shifted away"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ZoneRecord:
     """Item of one cluster. `version` 0: there is no item."""
 
     cluster: str
     version: int = 0
     evacuations: tuple[Evacuation, ...] = ()
-    prescales: tuple[Prescale, ...] = ()
 
     def evacuation_of(self, zone: str) -> Evacuation | None:
         """Return the evacuation of the zone, also one that is being ended."""
@@ -159,26 +88,9 @@ class ZoneRecord:
         """Return the record without the evacuation of the zone."""
         return replace(self, evacuations=tuple(one for one in self.evacuations if one.zone != zone))
 
-    def with_prescale(self, prescale: Prescale) -> ZoneRecord:
-        """Return the record with this prescale in place of an earlier state of it."""
-        others = tuple(one for one in self.prescales if one.identity != prescale.identity)
-        return replace(self, prescales=tuple(sorted((*others, prescale), key=lambda one: one.identity)))
-
-    def without_prescale(self, prescale: Prescale) -> ZoneRecord:
-        """Return the record without this prescale."""
-        return replace(self, prescales=tuple(one for one in self.prescales if one.identity != prescale.identity))
-
-    def launched_in(self, group: str) -> dict[str, PrescaledNode]:
-        """Return the launches ahead of shifts in the group whose offset is not settled, by instance."""
-        nodes = (found for one in self.prescales for found in one.launched.items())
-        return {new: node for new, node in nodes if node.group == group and not node.undone}
-
     def to_json(self) -> dict[str, Any]:
         """Return the content of the item, JSON types alone."""
-        return {
-            "evacuations": [_evacuation_json(one) for one in self.evacuations],
-            "prescales": [_prescale_json(one) for one in self.prescales],
-        }
+        return {"evacuations": [_evacuation_json(one) for one in self.evacuations]}
 
     @classmethod
     def from_json(cls, cluster: str, version: int, raw: Mapping[str, Any]) -> ZoneRecord:
@@ -187,7 +99,6 @@ class ZoneRecord:
             cluster=cluster,
             version=version,
             evacuations=tuple(_evacuation(one) for one in raw.get("evacuations", ())),
-            prescales=tuple(_prescale(one) for one in raw.get("prescales", ())),
         )
 
 
@@ -217,54 +128,6 @@ def _evacuation(raw: Mapping[str, Any]) -> Evacuation:
         },
         suspended=tuple(raw["suspended"]),
         returned=_parsed(raw["returned"]),
-    )
-
-
-def _prescale_json(one: Prescale) -> dict[str, Any]:
-    return {
-        "zone": one.zone,
-        "shift": one.shift,
-        "began": format_instant(one.began),
-        "wanted": dict(one.wanted),
-        "orders": [
-            [order.key, order.group, order.zone, order.subnet, order.count, list(order.others), order.requested]
-            for order in one.orders
-        ],
-        "launched": {
-            name: [node.group, node.zone, node.subnet, node.offset_by, node.undone]
-            for name, node in one.launched.items()
-        },
-        "refused": dict(one.refused),
-        "suspended": list(one.suspended),
-        "ended": _instant(one.ended),
-    }
-
-
-def _prescale(raw: Mapping[str, Any]) -> Prescale:
-    return Prescale(
-        zone=raw["zone"],
-        shift=raw["shift"],
-        began=parse_instant(raw["began"]),
-        wanted={name: int(count) for name, count in raw["wanted"].items()},
-        orders=tuple(
-            PrescaleOrder(
-                key=key,
-                group=group,
-                zone=zone,
-                subnet=subnet,
-                count=int(count),
-                others=tuple(others),
-                requested=bool(requested),
-            )
-            for key, group, zone, subnet, count, others, requested in raw["orders"]
-        ),
-        launched={
-            name: PrescaledNode(group=group, zone=zone, subnet=subnet, offset_by=by, undone=bool(undone))
-            for name, (group, zone, subnet, by, undone) in raw["launched"].items()
-        },
-        refused=dict(raw["refused"]),
-        suspended=tuple(raw["suspended"]),
-        ended=_parsed(raw["ended"]),
     )
 
 

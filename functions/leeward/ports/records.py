@@ -247,7 +247,7 @@ class Catalog(Protocol):
         ...
 
     def zone_record(self, cluster: str) -> ZoneRecord:
-        """Return the cluster's evacuations and prescales, strongly consistent; of version 0 where there are none."""
+        """Return the cluster's evacuations, strongly consistent; of version 0 where there are none."""
         ...
 
     def write_zone_record(self, record: ZoneRecord, now: datetime) -> ZoneRecord | None:

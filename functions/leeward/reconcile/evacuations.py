@@ -21,7 +21,7 @@ from leeward.ports import Ports
 from leeward.ports.clock import Clock
 from leeward.ports.records import Catalog
 from leeward.reconcile.result import ReconcileResult
-from leeward.reconcile.zone_balance import balanced, resume, suspend, uneven
+from leeward.reconcile.zone_balance import balanced, resume, suspend
 from leeward.reconcile.zone_record import written
 from leeward.termination.decisions import only_evacuated
 from leeward.termination.execution import start, subject_of
@@ -133,11 +133,8 @@ def _under_way(evacuation: Evacuation, state: ClusterState) -> bool:
 
 
 def _end(record: ZoneRecord, evacuation: Evacuation, state: ClusterState, ports: Ports) -> ZoneRecord:
-    """Resume AZRebalance, then remove the evacuation. While capacity ahead of a shift makes the zones of a group
-    uneven, balancing stays suspended, and the next pass tries again.
-    """
-    held = uneven(record.prescales, ports.clock.now()) & set(evacuation.suspended)
-    left = held | resume(set(evacuation.suspended) - held, state, ports)
+    """Resume AZRebalance, then remove the evacuation. Where it stays suspended, the next pass tries again."""
+    left = resume(evacuation.suspended, state, ports)
     if not left:
         return written(record.without_evacuation(evacuation.zone), ports.catalog, ports.clock)
     after = replace(evacuation, suspended=tuple(sorted(left)))

@@ -1,18 +1,14 @@
 """AZRebalance of the groups that launch around a closed zone: it would launch into that zone to make the zones even.
 
-What Leeward suspends is recorded first, by the evacuation or the prescale that needs it, and resumed by the same."""
+What Leeward suspends is recorded first, by the evacuation that needs it, and resumed by the same."""
 
 from collections.abc import Collection, Iterable
-from datetime import datetime, timedelta
 
 from leeward.cluster.state import ClusterState
 from leeward.model.group import AZ_REBALANCE, Group
-from leeward.model.zone_record import Prescale
 from leeward.ports import Ports
 from leeward.ports.autoscaling import GroupChanges
 from leeward.reconcile.result import ReconcileResult
-
-SETTLES_WITHIN = timedelta(hours=1)  # after a shift, the terminations that offset its capacity ahead
 
 
 def balanced(groups: Iterable[Group]) -> frozenset[str]:
@@ -20,14 +16,6 @@ def balanced(groups: Iterable[Group]) -> frozenset[str]:
     is theirs to resume.
     """
     return frozenset(group.name for group in groups if AZ_REBALANCE not in group.suspended)
-
-
-def uneven(prescales: Iterable[Prescale], now: datetime) -> frozenset[str]:
-    """Return the groups in which capacity ahead of a shift makes the zones uneven. Its end is waited for, but no drain
-    that is held for days.
-    """
-    lasting = (one for one in prescales if one.ended is None or now - one.ended < SETTLES_WITHIN)
-    return frozenset(name for one in lasting for name in one.uneven)
 
 
 def suspend(names: Iterable[str], group_changes: GroupChanges, result: ReconcileResult) -> frozenset[str]:

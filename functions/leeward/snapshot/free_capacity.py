@@ -31,14 +31,12 @@ def why_closed(node: Node) -> str:
 
 
 def specs_by_free_capacity(snapshot: ClusterSnapshot) -> list[NodeSpec]:
-    """Return all nodes as a scheduler sees them; NotReady and virtual ones, those in a zone with a zonal shift, and
-    those launched ahead for it are closed and keep their pods.
+    """Return all nodes as a scheduler sees them; NotReady and virtual ones, and those in a zone with a zonal shift,
+    are closed and keep their pods.
     """
     shifted = snapshot.shifted_zones
     closed = {node.name: why for node in snapshot.nodes if (why := why_closed(node))}
     if shifted:
         in_zones = (node for node in snapshot.nodes if snapshot.zone_of(node) in shifted)
         closed |= {node.name: "node(s) were in a zone with a zonal shift" for node in in_zones}
-    ahead = (node for node in snapshot.nodes if snapshot.why_prescaled(node))
-    closed |= {node.name: "node(s) were launched ahead for a zone with a zonal shift" for node in ahead}
     return [replace(spec, closed=closed[spec.name]) if spec.name in closed else spec for spec in snapshot.node_specs]

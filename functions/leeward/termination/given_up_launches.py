@@ -1,8 +1,7 @@
 """Launches that their workflow gives up: which instance offsets each, and the request for that offset.
 
-A disruption run gives up launches of commands that are dropped, the minute reconciler the capacity for a zonal shift
-that is over (docs/designs/capacity-ledger.md). The caller records the choice before it is requested: a second choice
-would shrink the group twice for one launch."""
+A disruption run gives up launches of commands that are dropped (docs/designs/capacity-ledger.md). The caller records
+the choice before it is requested: a second choice would shrink the group twice for one launch."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -34,16 +33,9 @@ def undone(groups: Mapping[str, str], began: datetime, ports: Ports) -> frozense
     """
     instances = ports.instances.describe(groups)
     ended = [new for new in groups if new not in instances or instances[new].ended or not instances[new].group]
-    return shrunk_by({new: groups[new] for new in ended}, began, ports)
-
-
-def shrunk_by(groups: Mapping[str, str], began: datetime, ports: Ports) -> frozenset[str]:
-    """Return those of new instances by whose leaving their group shrank already, as `undone` does. They need not have
-    ended: a lifecycle hook may hold an instance for hours after the request. `groups`: of instances that do not stay.
-    """
     since = began - capacity_ledger.MARGIN
-    said = {group: ports.groups.activities(group, since) for group in sorted(set(groups.values()))}
-    shrunk = [new for new in groups if capacity_ledger.ending(new, said[groups[new]]) is capacity_ledger.Ending.SHRUNK]
+    said = {group: ports.groups.activities(group, since) for group in sorted({groups[new] for new in ended})}
+    shrunk = [new for new in ended if capacity_ledger.ending(new, said[groups[new]]) is capacity_ledger.Ending.SHRUNK]
     terminations = read_apart(shrunk, ports.claims).read
     return frozenset(new for new in shrunk if not offsets_another(terminations.get(new), new))
 

@@ -1,12 +1,12 @@
 """Turn of a surplus: whether a termination that an offset alone requests may begin to drain its pods now.
 
-Nothing urgent takes such a node, whatever gave the launch up: an upgrade, a disruption run, the end of a prescale, or a
-termination that passed it on. So it drains within the limits that hold for old nodes, and serves until its turn comes
+Nothing urgent takes such a node, whatever gave the launch up: an upgrade, a disruption run, or a termination that
+passed it on. So it drains within the limits that hold for old nodes, and serves until its turn comes
 (docs/designs/capacity-ledger.md). The records of its group decide: those whose drain has begun come first, then those
-claimed before. A claim is written seconds before its own first look here, and reads are consistent, so of two that
-look at once exactly one begins. An upgrade counts each such record from its claim on (`upgrade/waves`). The nodes of an
-open disruption run come first: a run gives way to drains that have begun, and waits for none, so neither waits for
-the other."""
+claimed before. A claim is written seconds before its own first look here, and reads are consistent, so of two that look
+at once exactly one begins. An upgrade counts each such record from its claim on (`upgrade/waves`). The nodes of an open
+disruption run come first: a run gives way to drains that have begun, and waits for none, so neither waits for the
+other."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

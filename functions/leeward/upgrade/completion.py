@@ -23,7 +23,7 @@ from leeward.upgrade.eviction_failures import describe_blocked
 from leeward.upgrade.failed_end import announce_failure, end_failed
 from leeward.upgrade.lease import read, start_next, written
 from leeward.upgrade.members import Age, Member
-from leeward.upgrade.observation import Observation, launched_ahead_of_shifts, observe
+from leeward.upgrade.observation import Observation, observe
 from leeward.upgrade.preflight.model import in_shifted_zone
 from leeward.upgrade.record import ControlRequest, UpgradeRecord
 from leeward.upgrade.run import LONGEST_WHY, REFUSED_UPDATE, Next, Run
@@ -68,7 +68,8 @@ def request_offsets(record: UpgradeRecord, observation: Observation, ports: Port
     if record.unassigned:
         staying = capacity_ledger.staying(observation.group)
         unassigned = sorted(record.unassigned, key=lambda new: new in staying)
-        taken_back = unassigned[: max(len(unassigned) - _excess(record, observation, ports), 0)]
+        larger = max(observation.group.desired - record.desired, 0)
+        taken_back = unassigned[: max(len(unassigned) - larger, 0)]
         if taken_back:
             what = f"{', '.join(taken_back)}: launched ahead, and the desired size is no larger than without"
             record = written(with_warning(without(record, taken_back), what), ports.upgrades)
@@ -83,12 +84,6 @@ def request_offsets(record: UpgradeRecord, observation: Observation, ports: Port
         return record
     warning = f"{', '.join(sorted(requested.values()))} are terminated to offset launches that no old node was left for"
     return written(with_warning(without(record, requested), warning), ports.upgrades)
-
-
-def _excess(record: UpgradeRecord, observation: Observation, ports: Ports) -> int:
-    """Return by how many the desired size is larger than it was. Launches ahead of a zonal shift come off after it."""
-    more = observation.group.desired - record.desired
-    return max(more - launched_ahead_of_shifts(observation.group, record.cluster, ports), 0) if more > 0 else 0
 
 
 def adopt_raised(record: UpgradeRecord, observation: Observation, upgrades: Upgrades) -> UpgradeRecord:
@@ -126,7 +121,7 @@ def wait_for_size(run: Run, record: UpgradeRecord, observation: Observation, por
     now = ports.clock.now()
     if record.ahead or record.raised:
         return _not_offset(run, record, observation, ports)
-    if record.others_scaled is not None or not _excess(record, observation, ports):
+    if record.others_scaled is not None or observation.group.desired <= record.desired:
         return replace(run, next=Next.RESTORE, why=f"desired size {observation.group.desired}")
     if record.wait_key != SCALING_DOWN:
         record = written(replace(record, phase_since=now, wait_key=SCALING_DOWN), ports.upgrades)

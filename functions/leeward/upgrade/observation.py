@@ -21,7 +21,6 @@ from leeward.ports.kubernetes import Clusters
 from leeward.ports.records import Claims
 from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.termination import capacity_ledger
-from leeward.termination.given_up_launches import shrunk_by
 from leeward.termination.maximum_size import owners_maximum
 from leeward.termination.readable_records import read_apart
 from leeward.time_budget import SearchTime
@@ -141,35 +140,12 @@ def launched_by_others(group: Group, claims: Claims) -> int:
     return sum(_to_offset(one) + one.launching for one in _others(group, claims))
 
 
-def launched_ahead_of_shifts(group: Group, cluster: str, ports: Ports) -> int:
-    """Count the launches ahead of zonal shifts by which the group is larger, and whose offset is not requested yet: the
-    minute reconciler does it when the shift is over. A requested one is an open termination. The group is smaller
-    already by one that another actor has terminated with decrement since, which the zone record says a minute later.
-    """
-    zones = ports.catalog.zone_record(cluster)
-    launched = zones.launched_in(group.name)
-    if not launched:
-        return 0
-    offsets = {new: node.offset_by for new, node in launched.items() if node.offset_by}
-    terminations = read_apart(sorted(set(offsets.values())), ports.claims).read
-    requested = {
-        new
-        for new, by in offsets.items()
-        if by in terminations and terminations[by].knows(capacity_ledger.surplus_id(capacity_ledger.ahead(new)))
-    }
-    leaving = launched.keys() - requested - capacity_ledger.staying(group)
-    began = min(one.began for one in zones.prescales if launched.keys() & one.launched.keys())
-    gone = shrunk_by(dict.fromkeys(sorted(leaving), group.name), began, ports)
-    return len(launched.keys() - requested - gone)
-
-
 def measured(record: UpgradeRecord, group: Group, ports: Ports) -> UpgradeRecord:
     """Record the sizes that the upgrade restores: those of the group while no launch of the upgrade is in it, without
-    launches for which other terminations, or the end of a zonal shift, will still shrink it. What others have scaled
-    until now is part of them: the upgrade launches ahead again.
+    launches for which other terminations will still shrink it. What others have scaled until now is part of them: the
+    upgrade launches ahead again.
     """
-    ahead = launched_ahead_of_shifts(group, record.cluster, ports)
-    desired = group.desired - ahead - sum(_to_offset(one) for one in _others(group, ports.claims))
+    desired = group.desired - sum(_to_offset(one) for one in _others(group, ports.claims))
     sized = replace(record, desired=desired, sized=ports.clock.now(), others_scaled=None, others_seen=None)
     return with_owners_maximum(sized, ports.groups, ports.maxima)
 

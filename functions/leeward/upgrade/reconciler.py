@@ -128,7 +128,7 @@ def unprotect_after_upgrades(cluster: str, nodes: Iterable[Node], ports: Ports) 
     """Remove the protection of nodes whose upgrade has no execution any more, or is unknown, and return their names."""
     nodes, released = list(nodes), list[str]()
     for group in owners(nodes):
-        if group.startswith((well_known.OF_DISRUPTION, well_known.OF_PRESCALE)):
+        if group.startswith(well_known.OF_DISRUPTION):
             continue
         record = ports.upgrades.read(group)
         if (

@@ -34,7 +34,6 @@ from leeward.upgrade.lease import written
 from leeward.upgrade.members import Age
 from leeward.upgrade.observation import (
     Observation,
-    launched_ahead_of_shifts,
     launched_by_others,
     measured,
     observe,
@@ -185,10 +184,7 @@ def _resized(record: UpgradeRecord, observation: Observation, ports: Ports, *, g
         record = settled(record, observation, activities, ports.claims)
     desired = observation.group.desired
     mine = record.desired + len(record.ahead) + record.raised
-    others = 0
-    if desired > mine:
-        others = launched_by_others(observation.group, ports.claims)
-        others += launched_ahead_of_shifts(observation.group, record.cluster, ports)
+    others = launched_by_others(observation.group, ports.claims) if desired > mine else 0
     resized = detect_resize(record, desired=desired, of_others=others, shrunk=shrunk, now=ports.clock.now())
     if not record.in_sizes and (resized.others_scaled is not None or desired < record.desired):
         return measured(record, observation.group, ports)

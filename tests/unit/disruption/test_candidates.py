@@ -8,7 +8,6 @@ import pytest
 from leeward.cluster.facets import Known
 from leeward.disruption.candidates import candidates
 from leeward.policy.document import DrainPolicy
-from leeward.snapshot.free_capacity import specs_by_free_capacity
 from tests.fakes.builders import shifted
 from tests.unit.disruption.fleet import NOON, a_fleet, a_policy, rules
 
@@ -72,18 +71,6 @@ def test_a_node_in_a_zone_with_a_zonal_shift_stays_and_others_do_not():
     fleet = fleet.having(shifts=Known(shifted("us-east-1a")))
     assert why(fleet).startswith("zonal shift away from us-east-1a (autoshift since")
     assert why(fleet, "n2") == ""
-
-
-def test_a_node_that_was_launched_ahead_for_a_shifted_zone_stays():
-    fleet = a_fleet().node("n1", zone="us-east-1b").node("n2", zone="us-east-1b")
-    instance = next(node.instance_id for node in fleet.snapshot().nodes if node.name == "n1")
-    ahead = replace(shifted("us-east-1a"), prescaled={instance: "it was launched ahead for pods of us-east-1a"})
-    fleet = fleet.having(shifts=Known(ahead))
-    assert why(fleet) == "it was launched ahead for pods of us-east-1a"
-    assert why(fleet, "n2") == ""
-    closed = {spec.name: spec.closed for spec in specs_by_free_capacity(fleet.snapshot())}
-    assert closed["n1"] == "node(s) were launched ahead for a zone with a zonal shift"
-    assert not closed["n2"]
 
 
 def test_a_group_that_no_policy_selects_is_not_ours():

@@ -6,17 +6,15 @@ import pytest
 
 from leeward.errors import AwsUnavailableError, LeewardError
 from leeward.model import well_known
-from leeward.model.group import ScalingActivity
 from leeward.model.launch import LaunchSource
 from leeward.model.termination import CauseKind
-from leeward.model.zone_record import Prescale, PrescaledNode
 from leeward.reconcile.reconciler import reconcile_once
 from leeward.upgrade.members import Target
 from leeward.upgrade.reconciler import reconcile_upgrades
 from leeward.upgrade.record import ControlRequest, SurgeNode
 from leeward.upgrade.run import Next
 from leeward.upgrade.steps import STEPS
-from tests.fakes.builders import CLUSTER, GROUP, a_policy, policies
+from tests.fakes.builders import GROUP, a_policy, policies
 from tests.unit.upgrade.test_waits import NAME, NEW, OLD, RUN, V1, V2, a_rolling_group, draining
 
 FAILURES = {
@@ -168,51 +166,6 @@ def test_an_upgrade_is_not_complete_while_the_desired_size_is_larger_than_before
     done = step(system, "scale-down")
     assert done.next is Next.RESTORE
     assert "the desired size is 3, it was 2" in record(system).warnings
-
-
-def terminated_with_decrement(system, instance):
-    """Add to the group's history what a scaling policy or Cluster Autoscaler leaves there."""
-    cause = f"instance {instance} was taken out of service in response to a user request, shrinking the capacity."
-    activity = ScalingActivity(at=system.clock.now(), cause=cause, leaves=instance)
-    system.groups.history.append((GROUP, activity))
-
-
-def prescaled(system, **node):
-    """Keep a launch ahead of a zonal shift in the group, as the minute reconciler does."""
-    launched = {"i-0ccc": PrescaledNode(group=GROUP, zone="us-east-1b", subnet="subnet-b", **node)}
-    prescale = Prescale(zone="us-east-1a", shift="1", began=system.clock.now(), launched=launched)
-    zones = system.ports.catalog.zone_record(CLUSTER)
-    assert system.ports.catalog.write_zone_record(zones.with_prescale(prescale), system.clock.now()) is not None
-
-
-@pytest.mark.parametrize("node", [{}, {"offset_by": "i-0ccc"}])
-def test_a_launch_ahead_of_a_zonal_shift_is_not_waited_for(node):
-    """The minute reconciler offsets it after the shift, and waits for the end of the upgrade to do so."""
-    system = rolling()
-    prescaled(system, **node)
-    change(system, desired=3)
-    assert step(system, "scale-down").next is Next.RESTORE
-    change(system, desired=4)
-    assert step(system, "scale-down").next is Next.WAIT, "one more is not explained by it"
-
-
-def test_a_launch_ahead_of_a_zonal_shift_keeps_no_surplus_of_the_upgrade_in_the_group():
-    system = rolling(ahead={NEW: SurgeNode(zone="us-east-1a")})
-    prescaled(system)
-    change(system, desired=3)
-    step(system, "scale-down")
-    assert system.claims.records == {}, "another writer took back what was launched: the third is the shift's"
-    assert record(system).ahead == {}
-
-
-def test_a_launch_ahead_of_a_zonal_shift_that_another_actor_has_terminated_explains_no_larger_size():
-    """The zone record says so when the shift is over: until then the upgrade reads it in the group's history."""
-    system = rolling(ahead={NEW: SurgeNode(zone="us-east-1a")})
-    prescaled(system)
-    terminated_with_decrement(system, "i-0ccc")
-    change(system, desired=3)
-    step(system, "scale-down")
-    assert list(system.claims.records) == [NEW]
 
 
 def test_only_as_many_launches_are_offset_as_the_group_is_larger_and_those_that_leave_are_not():

@@ -6,14 +6,13 @@ import pytest
 
 from leeward.model.launch import LaunchSource
 from leeward.model.termination import Cause, CauseKind, Outcome
-from leeward.termination.capacity_ledger import ahead, surplus
+from leeward.termination.capacity_ledger import surplus
 from leeward.upgrade.members import Target
 from leeward.upgrade.record import ControlRequest, Order, SurgeNode, UpgradeRequest, cause_id, surge_of
 from leeward.upgrade.run import Next
 from leeward.upgrade.steps import STEPS
 from tests.fakes.builders import GROUP, a_subject
 from tests.fakes.ledger import by
-from tests.unit.upgrade.test_completion import prescaled, terminated_with_decrement
 from tests.unit.upgrade.test_waits import NEW, OLD, RUN, V1, V2, a_rolling_group, draining
 
 BEFORE, NOW = 5, 4  # desired sizes: before the upgrade was stopped, and after an owner's decrement since then
@@ -43,31 +42,6 @@ def stopped(*, offset=True, now=NOW, **given):
 def desired_after(system, step="prepare"):
     assert STEPS[step](RUN, {"step": step}, system.ports).next is Next.POINT
     return system.upgrades.records[GROUP].desired
-
-
-def test_a_launch_ahead_of_a_zonal_shift_is_in_no_size_that_the_upgrade_restores():
-    """It is offset after the shift, also while the upgrade is stopped: counted into the size, that size would be one
-    too large for good.
-    """
-    system = stopped()
-    prescaled(system)
-    assert desired_after(system) == NOW - 1
-
-
-def test_a_launch_ahead_of_a_zonal_shift_that_another_actor_has_terminated_is_taken_off_no_size():
-    """The group has shrunk by it already: less by another one, the size would be one too small for good."""
-    system = stopped()
-    prescaled(system)
-    terminated_with_decrement(system, "i-0ccc")
-    assert desired_after(system) == NOW
-
-
-def test_a_launch_ahead_of_a_zonal_shift_whose_offset_is_requested_counts_once():
-    system = stopped()
-    prescaled(system, offset_by=NEW)
-    assert desired_after(system) == NOW - 1
-    system.claims.claim(a_subject(NEW), surplus(ahead("i-0ccc"), system.clock.now()), system.clock.now())
-    assert desired_after(system) == NOW - 1, "its termination is open now"
 
 
 @pytest.mark.parametrize("prepared", [True, False])

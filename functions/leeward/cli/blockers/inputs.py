@@ -21,7 +21,7 @@ from leeward.model.lifecycle import ENDING, IN_WORK, role_of
 from leeward.model.node import Node
 from leeward.model.pod import Pod, PodDisruptionBudget
 from leeward.model.termination import Status, TerminationRecord
-from leeward.model.well_known import KEPT_FOR, OF_DISRUPTION, OF_PRESCALE
+from leeward.model.well_known import KEPT_FOR, OF_DISRUPTION
 from leeward.policy.document import NodePolicy
 from leeward.policy.selection import is_ours, policy_for
 from leeward.ports import Ports
@@ -199,7 +199,7 @@ def protection_owners_of(nodes: Iterable[Node], cluster: str, ports: Ports) -> M
 
 
 def _protection_owner(name: str, cluster: str, ports: Ports) -> ProtectionOwner:
-    if not ports.deployment or name.startswith(OF_PRESCALE):  # a snapshot folder; no record has to be read
+    if not ports.deployment:  # a snapshot folder
         return ProtectionOwner(name=name)
     if name.startswith(OF_DISRUPTION):
         return _disruption(name, cluster, ports.clock, ports.disruptions)

@@ -9,7 +9,7 @@ from leeward.evacuation.plan import EvacuationInputs, NodeVerdict, Standing, pla
 from leeward.model.counts import count_of
 from leeward.model.times import format_instant
 from leeward.model.zonal_shift import NOT_SHIFTED, ShiftKind
-from leeward.model.zone_record import Evacuation, GroupSizes, Prescale, ZoneRecord
+from leeward.model.zone_record import Evacuation, GroupSizes, ZoneRecord
 from leeward.snapshot.cluster import ClusterSnapshot
 
 COLUMNS = ("NODE", "GROUP", "STANDING", "POD", "VOLUME", "WHY")
@@ -58,12 +58,12 @@ def return_report(document: dict[str, Any]) -> list[Table | str]:
 def status_document(snapshot: ClusterSnapshot, record: ZoneRecord, inputs: EvacuationInputs) -> dict[str, Any]:
     """Return the document of `docs/schema/zone-status.json`."""
     zones = {subnet.zone for subnet in snapshot.subnets.values()} | {snapshot.zone_of(node) for node in snapshot.nodes}
-    zones |= {one.zone for one in record.evacuations} | {one.zone for one in record.prescales}
+    zones |= {one.zone for one in record.evacuations}
     return {"zones": [_zone(zone, snapshot, record, inputs) for zone in sorted(zones - {""})]}
 
 
 def status_report(document: dict[str, Any]) -> list[Table | str]:
-    """Return the zones, then the nodes of evacuated zones, sizes that differ, and capacity launched ahead."""
+    """Return the zones, then the nodes of evacuated zones and sizes that differ."""
     table = Table(ZONE_COLUMNS, optional=("NODES", "LEAVING"), kind="zone", empty="no zone is known")
     lines: list[str] = []
     nodes: list[dict[str, Any]] = []
@@ -72,8 +72,6 @@ def status_report(document: dict[str, Any]) -> list[Table | str]:
         table.add(zone["zone"], zone["state"], zone["nodeCount"], *counts, zone["why"])
         nodes += zone["nodes"]
         lines += _size_lines(zone["groups"])
-        if zone["prescale"] is not None:
-            lines.append(_prescale_line(zone["zone"], zone["prescale"]))
     return [table, *([_table(nodes)] if nodes else []), *lines]
 
 
@@ -82,7 +80,6 @@ def _zone(zone: str, snapshot: ClusterSnapshot, record: ZoneRecord, inputs: Evac
     nodes = [node for node in snapshot.nodes if snapshot.zone_of(node) == zone]
     in_force = evacuation is not None and evacuation.closed
     verdicts = plan_evacuation(inputs, zone, evacuation.groups) if evacuation is not None and in_force else ()
-    prescale = max((one for one in record.prescales if one.zone == zone), key=lambda one: one.identity, default=None)
     state, why = _state(zone, snapshot, evacuation, verdicts)
     return {
         "zone": zone,
@@ -92,7 +89,6 @@ def _zone(zone: str, snapshot: ClusterSnapshot, record: ZoneRecord, inputs: Evac
         "evacuation": None if evacuation is None else _evacuation(evacuation),
         "nodes": [_node(one) for one in verdicts],
         "groups": [] if evacuation is None else _sizes(evacuation, snapshot),
-        "prescale": None if prescale is None else _prescale(prescale),
     }
 
 
@@ -134,22 +130,6 @@ def _evacuation(one: Evacuation) -> dict[str, Any]:
         "returned": None if one.returned is None else format_instant(one.returned),
         "groups": list(one.groups),
     }
-
-
-def _prescale(one: Prescale) -> dict[str, Any]:
-    return {
-        "wanted": dict(sorted(one.wanted.items())),
-        "launched": sorted(one.launched),
-        "refused": dict(sorted(one.refused.items())),
-        "ended": None if one.ended is None else format_instant(one.ended),
-    }
-
-
-def _prescale_line(zone: str, raw: dict[str, Any]) -> str:
-    refused = "".join(f"; {group}: {why}" for group, why in raw["refused"].items())
-    ended = f", terminated again since {raw['ended']}" if raw["ended"] else ""
-    launched, wanted = len(raw["launched"]), sum(raw["wanted"].values())
-    return f"{zone}: {launched} of {count_of(wanted, 'node')} launched ahead in other zones{ended}{refused}"
 
 
 def _sizes(evacuation: Evacuation, snapshot: ClusterSnapshot) -> list[dict[str, Any]]:
