@@ -124,11 +124,6 @@ class Names:
         """Return the name of an EventBridge rule."""
         return f"{self.prefix}-{name}"
 
-    @property
-    def subscription_filter(self) -> str:
-        """The filter of a cluster's audit log: the log group is the cluster's, and deployments share it."""
-        return f"{self.prefix}-deleted-nodes"
-
     def alarm(self, name: str) -> str:
         """Return the name of a CloudWatch alarm."""
         return f"{self.prefix}-{name}"

@@ -62,9 +62,8 @@ class PolicyParameter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster:
-    """EKS cluster that Leeward serves. `audit_log`: the cluster writes one, and the minute reconciler is called by
-    it. Of a cluster in another account or Region: `role_arn`, `external_id`, how the functions act there, and
-    `alarm_topic`, which the alarm there notifies.
+    """EKS cluster that Leeward serves. Of a cluster in another account or Region: `role_arn`, `external_id`, how the
+    functions act there, and `alarm_topic`, which the alarm there notifies.
     """
 
     name: str
@@ -72,7 +71,6 @@ class Cluster:
     account: str | None = None
     region: str | None = None
     vpc: Vpc | None = None
-    audit_log: bool = False
     role_arn: str | None = None
     external_id: str | None = None
     alarm_topic: str | None = None
@@ -231,7 +229,7 @@ def _from_file(file: Path, named: str) -> Any:
 
 
 def _cluster(reader: Reader, folder: Path) -> Cluster:
-    reader.only("name", "policies", "region", "account", "vpc", "auditLog", "roleArn", "externalId", "alarmTopic")
+    reader.only("name", "policies", "region", "account", "vpc", "roleArn", "externalId", "alarmTopic")
     account = reader.text("account", _ACCOUNT, "twelve digits, as text")
     region = reader.text("region", _REGION, "a region such as eu-west-1")
     role_arn, external_id = role_of(reader, account, region)
@@ -242,7 +240,6 @@ def _cluster(reader: Reader, folder: Path) -> Cluster:
         account=account,
         region=region,
         vpc=_vpc(reader.mapping("vpc")) if reader.has("vpc") else None,
-        audit_log=reader.switch("auditLog", default=False),
         role_arn=role_arn,
         external_id=external_id,
         alarm_topic=topic_of(reader, account, region),

@@ -7,7 +7,6 @@ from constructs import Construct
 
 from infra import names
 from infra.alarms import Alarms, OwnMetric, Threshold
-from infra.audit_log import hear_deletions
 from infra.function import FunctionDefaults, FunctionShape, KubernetesAccess, LeewardFunction
 from infra.schedule import call_every
 from infra.service_permissions import STATE_MACHINE
@@ -102,9 +101,6 @@ class Termination(Construct):
         }
         self.machine = machine(self, MACHINE, root=root, scopes=surroundings.scopes, alarms=alarms, values=values)
         call_every(self, RECONCILE_EVERY, self.reconcile)
-        for cluster in surroundings.settings.at_home:
-            if cluster.audit_log:
-                hear_deletions(self, cluster, self.reconcile)
         alarms.stopped(
             "reconciler-stopped",
             self.reconcile.function,

@@ -21,7 +21,6 @@ EVERYTHING = {
             "account": "111122223333",
             "region": "us-east-1",
             "vpc": {"subnetIds": ["subnet-0a1b2c3d", "subnet-0a1b2c3e"], "securityGroupIds": ["sg-0a1b2c3d"]},
-            "auditLog": name == "blue",
         }
         for name in ("blue", LONG_NAME)
     ],
@@ -65,5 +64,5 @@ def template(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def everything(tmp_path_factory):
-    """Two clusters in a VPC, senders, topic, an audit log, a webhook; no access entries, nothing reserved."""
+    """Two clusters in a VPC, senders, topic, a webhook; no access entries, nothing reserved."""
     return synthesize(tmp_path_factory.mktemp("everything"), leeward=WITH_A_WEBHOOK)

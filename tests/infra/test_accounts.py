@@ -89,7 +89,6 @@ BLUE = a_cluster("blue", HUB)
         (a_cluster("east", EAST, region=None), "expected account and region beside it"),
         (a_cluster("east", EAST, roleArn=f"{stem_of(EAST)}/*"), "expected the ARN of a role without a path"),
         (a_cluster("east", EAST, roleArn=f"{stem_of(EAST)}{'x' * 40}"), "has at most 45 characters"),
-        (a_cluster("east", EAST, auditLog=True), "clusters[1].auditLog: found true, expected false: a log group"),
         (a_cluster("blue", EAST), "clusters[1].name: found blue, expected each cluster once, and no name twice"),
         (
             {**a_cluster("east", EAST), "account": HUB, "roleArn": stem_of(HUB)},

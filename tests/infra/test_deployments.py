@@ -10,7 +10,7 @@ from leeward.errors import InvalidInputError
 from tests.infra.conftest import ROOT, WITH_A_WEBHOOK
 from tests.infra.template import Template
 
-REFERRED = {("AWS::CloudWatch::Alarm", "MetricName"), ("AWS::Logs::SubscriptionFilter", "LogGroupName")}
+REFERRED = {("AWS::CloudWatch::Alarm", "MetricName")}
 """Names of what others make, and of what may be the same: a metric is in the deployment's own namespace."""
 
 
@@ -40,7 +40,7 @@ def test_no_physical_name_is_the_usual_ones(trial, everything):
     ours, usual = names_of(Template(raw=trial.template, assembly=ROOT)), names_of(everything)
     assert trial.stack_name == "trial-Leeward"
     assert len(ours) > 40
-    assert {"FilterName", "Name", "DashboardName", "QueueName"} <= {key for _, key, _ in ours}
+    assert {"Name", "DashboardName", "QueueName"} <= {key for _, key, _ in ours}
     assert ours & usual == set()
     strangers = [name for _, _, name in ours if "trial-leeward" not in name]
     assert strangers == []

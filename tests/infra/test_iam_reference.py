@@ -165,7 +165,7 @@ def test_every_condition_is_one_that_aws_evaluates_for_the_action(allowed):
 
 @pytest.fixture(scope="module")
 def eight_clusters(tmp_path_factory):
-    clusters = [{**EVERYTHING["clusters"][0], "name": name, "auditLog": False} for name in LONG_NAMES]
+    clusters = [{**EVERYTHING["clusters"][0], "name": name} for name in LONG_NAMES]
     settings = {**EVERYTHING, "clusters": clusters, "nodeRoles": [f"{NODES}-{number}" for number in range(4)]}
     return synthesize(tmp_path_factory.mktemp("eight"), leeward=settings)
 

@@ -107,7 +107,6 @@ def test_zero_reserves_nothing_and_an_absent_key_the_default(folder):
         ({"clusters": [cluster(region="Ireland")]}, ".region: found Ireland, expected a region such as eu-west-1"),
         ({"clusters": [cluster(vpc={"subnetIds": []})]}, ".vpc.subnetIds: found [], expected a list of at least 1"),
         ({"clusters": [cluster(vpc={**SUBNETS, "subnetIds": ["x"]})]}, ".vpc.subnetIds[0]: found x, expected a sub"),
-        ({"clusters": [cluster(auditLog="yes")]}, "leeward.clusters[0].auditLog: found yes, expected true or false"),
         ({"clusters": [cluster()], "accessEntries": "no"}, "leeward.accessEntries: found no, expected true or false"),
         ({"clusters": [cluster()], "alarmTopic": "x"}, "leeward.alarmTopic: found x, expected the ARN of an SNS topic"),
         ({"clusters": [cluster()], "senders": {"roles": ["x"]}}, "leeward.senders.roles[0]: found x, expected the ARN"),

@@ -115,15 +115,3 @@ def test_the_table_finds_open_records_forgets_closed_ones_and_can_be_restored(te
     assert table["PointInTimeRecoverySpecification"]["PointInTimeRecoveryEnabled"] is True
     assert table["SSESpecification"]["SSEEnabled"] is True
     assert table["BillingMode"] == "PAY_PER_REQUEST"
-
-
-def test_where_a_cluster_keeps_an_audit_log_the_reconciler_is_called_for_deleted_nodes(everything, template):
-    (heard,) = everything.resources("AWS::Logs::SubscriptionFilter").values()
-    assert heard["LogGroupName"] == "/aws/eks/blue/cluster"
-    assert heard["DestinationArn"] == "arn:aws:lambda:us-east-1:111122223333:function:leeward-reconciler"
-    for part in ('$.verb = "delete"', '$.objectRef.resource = "nodes"', '$.stage = "ResponseComplete"'):
-        assert part in heard["FilterPattern"]
-    permissions = everything.resources("AWS::Lambda::Permission").values()
-    (allowed,) = [one for one in permissions if one["Principal"] == "logs.amazonaws.com"]
-    assert allowed["SourceArn"].endswith(":log-group:/aws/eks/blue/cluster:*")
-    assert not template.resources("AWS::Logs::SubscriptionFilter"), "only where the settings ask for it"
