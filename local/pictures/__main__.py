@@ -19,9 +19,8 @@ from pathlib import Path
 
 from leeward.cli.report.page import page
 from leeward.cli.report.record import RunRecord
-from leeward.cli.report.weekly_page import weekly_page
 from local.pictures import demo_tables
-from local.pictures.examples import termination, week
+from local.pictures.examples import termination
 from local.stack import ROOT
 
 FOLDER = ROOT / "docs" / "pictures"
@@ -50,12 +49,10 @@ class Picture:
 
 def pictures() -> Iterable[Picture]:
     """Yield every picture of a report."""
-    reports = {"termination": page(termination()), "weekly": weekly_page(week())}
-    heights = {"termination": 1000, "weekly": 900}
-    for name, html in reports.items():
-        yield Picture(name=name, html=html, width=SCREEN, height=heights[name])
-        yield Picture(name=f"{name}-dark", html=html, width=SCREEN, height=heights[name], schemes=("dark",))
-        yield Picture(name=f"{name}-phone", html=html, width=PHONE, height=1100, schemes=("light", "dark"))
+    html = page(termination())
+    yield Picture(name="termination", html=html, width=SCREEN, height=1000)
+    yield Picture(name="termination-dark", html=html, width=SCREEN, height=1000, schemes=("dark",))
+    yield Picture(name="termination-phone", html=html, width=PHONE, height=1100, schemes=("light", "dark"))
     yield Picture(name="report", html=_drawn(DEMO), width=SCREEN, height=1080)
     yield Picture(name="simulation-report", html=_simulated(), width=SCREEN, height=1240)
 

@@ -1,15 +1,13 @@
-"""Examples whose reports are in the documentation: the termination of a spot instance, and a week of a cluster.
+"""Example whose report is in the documentation: the termination of a spot instance.
 
-Both are made up and follow from this file alone, so that a picture changes only with the report."""
+It is made up and follows from this file alone, so that a picture changes only with the report."""
 
 from datetime import UTC, datetime, timedelta
-from random import Random
 
 from leeward.budgets.healthy_pods import HealthSample, to_json
 from leeward.cli.report.building import build
 from leeward.cli.report.facts import Facts, SeenNode, Story
 from leeward.cli.report.record import RunRecord
-from leeward.cli.report.weekly import Stay, WeekFacts, Weekly, calculate
 from leeward.model.execution import Execution, ExecutionStatus, Failure, Machine, Step
 from leeward.model.group import ScalingActivity
 from leeward.model.instance import CapacityType
@@ -28,8 +26,6 @@ WARNED = datetime(2026, 3, 4, 14, 7, 31, tzinfo=UTC)
 OLD, NEW = "i-0a1f4c2d9be37701c", "i-0c77d0e52a6f41b98"
 NODE, NEW_NODE = "ip-10-0-12-7.eu-west-1.compute.internal", "ip-10-0-31-114.eu-west-1.compute.internal"
 HELD = "pdb shop/checkout (allows 0 now, 3 healthy of 3 wanted)"
-MONDAY = datetime(2026, 3, 2, tzinfo=UTC)
-SEED = 11
 
 
 def after(seconds: float) -> datetime:
@@ -102,7 +98,7 @@ def _subject(instance: str, node: str, capacity: CapacityType) -> Subject:
     return Subject(
         instance=instance,
         cluster=CLUSTER,
-        group=GROUP if capacity is CapacityType.SPOT else "web-on-demand",
+        group=GROUP,
         zone=ZONE,
         subnet="subnet-0aa1",
         instance_type="m6i.xlarge",
@@ -152,63 +148,3 @@ def _samples(looks: list[tuple[int, str, int, int, int]]) -> dict[str, object]:
         HealthSample(at=after(seconds), workload=budget, healthy=healthy, minimum=minimum, expected=expected)
         for seconds, budget, healthy, minimum, expected in looks
     )
-
-
-def week() -> Weekly:
-    """Return a week with the usual causes; one spot instance was not empty in time."""
-    chance = Random(SEED)
-    counts = {
-        CauseKind.SPOT_INTERRUPTION: 31,
-        CauseKind.REBALANCE_RECOMMENDATION: 9,
-        CauseKind.DRIFTED: 24,
-        CauseKind.UNDERUTILIZED: 12,
-        CauseKind.SCHEDULED_CHANGE: 2,
-        CauseKind.UNHEALTHY: 1,
-    }
-    kinds = [kind for kind, number in counts.items() for _ in range(number)]
-    records = [_ended(number, kind, chance) for number, kind in enumerate(kinds)]
-    owners = {
-        "pdb shop/checkout": (9, 14),
-        "pdb data/kafka": (6, 41),
-        "webhook guard.policies.example.com": (2, 4),
-        "pod batch/report-28": (1, 11),
-    }
-    stays = [_stay(owner, minutes, chance) for owner, (number, minutes) in owners.items() for _ in range(number)]
-    end = MONDAY + timedelta(days=7)
-    return calculate(WeekFacts(cluster=CLUSTER, begin=MONDAY, end=end, records=records, stays=stays))
-
-
-def _ended(number: int, kind: CauseKind, chance: Random) -> TerminationRecord:
-    at = MONDAY + timedelta(minutes=chance.randrange(10_000))
-    abrupt = kind is CauseKind.SPOT_INTERRUPTION
-    drained = 117.0 if number == 0 else chance.uniform(28, 96) if abrupt else chance.uniform(40, 400)
-    notice = {CauseKind.SPOT_INTERRUPTION: 120.0, CauseKind.SCHEDULED_CHANGE: 14 * 86_400.0}.get(kind)
-    cause = Cause(
-        id=f"{kind.value}#{number}",
-        kind=kind,
-        at=at,
-        deadline=None if notice is None else at + timedelta(seconds=notice),
-        saves=round(chance.uniform(0.05, 0.19), 3) if kind is CauseKind.UNDERUTILIZED else None,
-    )
-    times = {"claimed": 1.0, "begun": 3.0, "draining": 3.0, "drained": drained, "terminated": drained + 60}
-    capacity = CapacityType.SPOT if abrupt or kind is CauseKind.REBALANCE_RECOMMENDATION else CapacityType.ON_DEMAND
-    node = f"ip-10-0-{chance.randrange(64)}-{chance.randrange(4, 250)}.eu-west-1.compute.internal"
-    return TerminationRecord(
-        subject=_subject(f"i-0{chance.getrandbits(64):016x}", node, capacity),
-        status=Status.CLOSED,
-        attempt=1,
-        version=1,
-        causes=(cause,),
-        times={name: at + timedelta(seconds=seconds) for name, seconds in times.items()},
-        replacement=Replacement(launched=(f"i-0{chance.getrandbits(64):016x}",)) if abrupt else None,
-        outcome=Outcome.TERMINATED,
-        blocked_by=(f"shop/checkout-1: {HELD}",) if number == 0 else (),
-        pods_evicted=chance.randrange(3, 24),
-    )
-
-
-def _stay(owner: str, minutes: float, chance: Random) -> Stay:
-    begin = MONDAY + timedelta(minutes=chance.randrange(9_000))
-    end = begin + timedelta(minutes=minutes * chance.uniform(0.4, 1.6))
-    instance = f"i-0{chance.getrandbits(64):016x}"
-    return Stay(owner=owner, instance=instance, pod=f"{owner}-{chance.randrange(99)}", begin=begin, end=end)

@@ -199,7 +199,7 @@ def metrics(monkeypatch, folder):
     """An upgrade alone."""
     system = upgradable(monkeypatch, recorded=True)
     past = SimpleNamespace(of_cluster=lambda _: ())
-    monkeypatch.setattr(wiring, "command_line_history", lambda *_, **__: (system.ports, None, past))
+    monkeypatch.setattr(wiring, "command_line_history", lambda *_, **__: (system.ports, past))
     return ("metrics", *LIVE)
 
 

@@ -15,9 +15,8 @@ from leeward.cli.metrics import HELP, Records, exposition, samples
 from leeward.model.pause import PauseRecord
 from leeward.model.termination import Outcome, Status
 from tests.architecture.metrics import METRICS
-from tests.cli.test_report_weeks import FakePastTerminations
 from tests.fakes.builders import CLUSTER, a_group, a_pause, a_subject
-from tests.fakes.past import FakePast
+from tests.fakes.calls import Calls
 from tests.fakes.system import FakeSystem
 from tests.unit.notifications.test_events import BLOCKED, NOW, a_record
 from tests.unit.notifications.workflows import CANARY, a_run, an_upgrade, run_events
@@ -122,11 +121,23 @@ def test_the_exporter_reads_every_metric_that_the_functions_emit_once():
     assert {tuple(job["statistics"]) for job in jobs} == {("Sum",), ("Maximum",)}
 
 
+class FakePastTerminations(Calls):
+    """Records of one cluster."""
+
+    def __init__(self):
+        super().__init__()
+        self.records = []
+
+    def of_cluster(self, cluster):
+        self._call("of_cluster")
+        return [record for record in self.records if record.subject.cluster == cluster]
+
+
 @pytest.fixture
 def system(monkeypatch):
     found = FakeSystem(groups=[a_group("web")])
     found.terminations = FakePastTerminations()
-    monkeypatch.setattr(wiring, "command_line_history", lambda *_, **__: (found.ports, FakePast(), found.terminations))
+    monkeypatch.setattr(wiring, "command_line_history", lambda *_, **__: (found.ports, found.terminations))
     found.upgrades.write(an_upgrade(cluster=CLUSTER))
     found.disruptions.write(a_run(cluster=CLUSTER))
     return found

@@ -6,11 +6,8 @@ import pytest
 
 from leeward.cli.report.page import page
 from leeward.cli.report.style import DARK, LIGHT
-from leeward.cli.report.weekly import calculate
-from leeward.cli.report.weekly_page import weekly_page
 from tests.local.browser import chromium, measured
 from tests.unit.cli.report.run import a_full_record, a_mark, a_node, a_record, a_span, a_workload
-from tests.unit.cli.report.weeks import a_full_week, a_week
 
 __all__ = ["chromium"]  # a fixture
 
@@ -49,11 +46,7 @@ RECORDS = {
     ),
     "empty": a_record(),
 }
-PAGES = {
-    **{name: page(record) for name, record in RECORDS.items()},
-    "a week": weekly_page(calculate(a_full_week())),
-    "an empty week": weekly_page(calculate(a_week())),
-}
+PAGES = {name: page(record) for name, record in RECORDS.items()}
 
 
 def overlapping(boxes, tolerance=1.0):

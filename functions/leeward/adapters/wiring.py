@@ -124,14 +124,12 @@ def command_line_past(
 
 def command_line_history(
     cluster: str, region: str | None = None, account: str | None = None, *, profile: str | None = None
-) -> tuple[Ports, PastExecutions, PastTerminations]:
-    """Build the inputs of `leeward report --weeks`: those of a report, and all termination records. Raises as they
-    do.
-    """
+) -> tuple[Ports, PastTerminations]:
+    """Build the inputs of `leeward metrics`: the ports, and all termination records. Raises as they do."""
     from leeward.adapters.aws.past_terminations import DynamoPastTerminations  # late: no function has it
 
-    ports, past = command_line_past(cluster, region, account, profile=profile)
-    return ports, past, DynamoPastTerminations(Table(AwsClients(region, profile), TABLE_NAME))
+    ports = command_line_ports(cluster, region, account, profile=profile)
+    return ports, DynamoPastTerminations(Table(AwsClients(region, profile), TABLE_NAME))
 
 
 def command_line_raw(

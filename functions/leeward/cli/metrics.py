@@ -89,7 +89,7 @@ def _read(arguments: argparse.Namespace) -> Records:
     from leeward.adapters.wiring import command_line_history  # late: --help needs no AWS library
 
     cluster, own = arguments.cluster, profile_of(arguments)
-    ports, _, terminations = command_line_history(cluster, arguments.region, arguments.account, **own)
+    ports, terminations = command_line_history(cluster, arguments.region, arguments.account, **own)
     note_origin(arguments, ports.origins)
     groups = [group.name for group in ports.groups.of_clusters([cluster])]
     return Records(

@@ -7,78 +7,29 @@ import json
 from pathlib import Path
 
 from leeward.cli.live import note_origin
-from leeward.cli.member import access_of, profile_of
+from leeward.cli.member import access_of
 from leeward.cli.output import Output, emit
 from leeward.cli.report.building import build
 from leeward.cli.report.live import RequestedExecution, gather, requested_execution
 from leeward.cli.report.page import page
 from leeward.cli.report.record import RunRecord
-from leeward.cli.report.weekly import calculate
-from leeward.cli.report.weekly_facts import read_weeks
-from leeward.cli.report.weekly_page import weekly_document, weekly_page
 from leeward.errors import InvalidInputError
 
 DESCRIPTION = """Draws what happened as an HTML page that loads nothing: a lane per node and per workload, events and
 blocks, and every span in a table. EXECUTION is the ARN or the name of an execution of one of Leeward's state machines
 (i-0123456789abcdef0-1, GROUP-1, CLUSTER-3-1), an instance's id its latest termination; it needs --cluster, and may
-still run. RECORD is a run record in JSON (docs/schema/run-record.json), such as the one that `make demo` writes.
-With --weeks N, and --cluster, the page has figures of the last N weeks: nodes by cause, deadlines kept, time blocked by
-owner, dollars saved."""
-MOST_WEEKS = 12
+still run. RECORD is a run record in JSON (docs/schema/run-record.json), such as the one that `make demo` writes."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the input and its page."""
-    parser.add_argument(
-        "what", metavar="EXECUTION|RECORD", nargs="?", help="an execution's ARN or name, or a run record, JSON"
-    )
-    parser.add_argument(
-        "--weeks",
-        metavar="N",
-        type=weeks,
-        help="figures of the last N weeks instead: causes, deadlines, savings",
-    )
+    parser.add_argument("what", metavar="EXECUTION|RECORD", help="an execution's ARN or name, or a run record, JSON")
     parser.add_argument("--to", metavar="FILE.html", type=Path, required=True, help="the page; one there is replaced")
     parser.add_argument("--record", metavar="FILE.json", type=Path, help="write the run record too, to draw it again")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the page, and the record if requested; print their paths."""
-    if (arguments.what is None) == (arguments.weeks is None):
-        found = "nothing" if arguments.what is None else f"{arguments.what!r} and --weeks"
-        raise InvalidInputError(f"report: found {found}, expected EXECUTION|RECORD, or --weeks N")
-    return _draw(arguments) if arguments.weeks is None else _draw_weeks(arguments)
-
-
-def weeks(text: str) -> int:
-    """Parse a number of weeks, 1 to MOST_WEEKS. Raises ArgumentTypeError."""
-    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= MOST_WEEKS:
-        raise argparse.ArgumentTypeError(f"found {text!r}, expected a number from 1 to {MOST_WEEKS}")
-    return int(text)
-
-
-def _draw_weeks(arguments: argparse.Namespace) -> int:
-    """Write the page of a period. Raises InvalidInputError without --cluster, and with --record."""
-    if arguments.record is not None:
-        raise InvalidInputError("report: found --record with --weeks, expected --to alone; -o json prints the figures")
-    if arguments.snapshot is not None or arguments.cluster is None:
-        found = "--snapshot" if arguments.snapshot is not None else "no --cluster"
-        raise InvalidInputError(f"report: found {found}, expected --cluster NAME: the weeks of a cluster are read live")
-    from leeward.adapters.wiring import command_line_history  # late, as for an execution
-
-    own = profile_of(arguments)
-    ports, past, terminations = command_line_history(arguments.cluster, arguments.region, arguments.account, **own)
-    note_origin(arguments, ports.origins)
-    week = calculate(read_weeks(arguments.cluster, arguments.weeks, arguments.now, terminations, past))
-    _write("--to", arguments.to, weekly_page(week))
-    if arguments.view.output not in {Output.JSON, Output.YAML}:
-        print(arguments.to)
-    else:
-        emit({"report": str(arguments.to), **weekly_document(week)}, arguments.view, str)
-    return 0
-
-
-def _draw(arguments: argparse.Namespace) -> int:
     execution = None if Path(arguments.what).exists() else requested_execution(arguments.what)
     targets = {"--to": arguments.to, "--record": arguments.record}
     _check_distinct({**targets, "the record itself": None if execution else Path(arguments.what)})

@@ -41,7 +41,7 @@ def of_node(name: str, stories: Sequence[Story], facts: Facts) -> Iterator[Mark]
 def _blocks(steps: Sequence[Step], node: str, gives_up: datetime | None, end: datetime) -> Iterator[Mark]:
     """Yield a mark each time that pods do not leave: the cause, until when the drain waits, how long it lasted."""
     together: dict[tuple[datetime, datetime, str], list[BlockedLine]] = {}
-    for since, over, line in stays(steps, end):
+    for since, over, line in _stays(steps, end):
         together.setdefault((since, over, line.why), []).append(line)
     for (since, over, why), lines in together.items():
         until = lines[0].until or gives_up
@@ -52,7 +52,7 @@ def _blocks(steps: Sequence[Step], node: str, gives_up: datetime | None, end: da
         yield Mark(at=since, kind=MarkKind.BLOCKED, node=node, text=cut_short(text))
 
 
-def stays(steps: Sequence[Step], end: datetime) -> Iterator[tuple[datetime, datetime, BlockedLine]]:
+def _stays(steps: Sequence[Step], end: datetime) -> Iterator[tuple[datetime, datetime, BlockedLine]]:
     """Yield (since, until, line) of each stay of a pod in the reports of drains: until the first report that does not
     name it, or the first step after them, or `end`.
     """

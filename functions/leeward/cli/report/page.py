@@ -27,27 +27,6 @@ def page(record: RunRecord) -> str:
     end = clock(record.end) if day(record.start) == day(record.end) else f"{day(record.end)} {clock(record.end)}"
     when = f"{day(record.start)} {clock(record.start)} to {end} UTC, {length(record.end - record.start)}"
     about = f'<p class="quiet">{safe(record.about)}</p>' if record.about else ""
-    return document(
-        title=f"Leeward: {when}",
-        heading=headline(record),
-        under=f'{about}<p class="quiet">{safe(when)} · {safe(_SOURCES[record.source])}</p>',
-        body=f"""{figure_list(figures(record))}
-<main>
-{_key(record)}
-{chart(record)}
-{notes(record.notes)}
-<h2 id="marks">What happened</h2>
-{marks_section(record)}
-<h2 id="nodes">Nodes</h2>
-{nodes_section(record)}
-<h2 id="workloads">Workloads</h2>
-{workloads_section(record)}
-</main>""",
-    )
-
-
-def document(*, title: str, heading: str, under: str, body: str) -> str:
-    """Return an HTML document with the style of reports. `title`, `heading`: text; `under`, `body`: HTML."""
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -55,21 +34,32 @@ def document(*, title: str, heading: str, under: str, body: str) -> str:
 <meta http-equiv="Content-Security-Policy" content="{_POLICY}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<title>{safe(title)}</title>
+<title>{safe(f"Leeward: {when}")}</title>
 <style>{SHEET}</style>
 </head>
 <body>
 <header>
-<h1>{safe(heading)}</h1>
-{under}
+<h1>{safe(headline(record))}</h1>
+{about}<p class="quiet">{safe(when)} · {safe(_SOURCES[record.source])}</p>
 </header>
-{body}
+{_figure_list(figures(record))}
+<main>
+{_key(record)}
+{chart(record)}
+{_notes(record.notes)}
+<h2 id="marks">What happened</h2>
+{marks_section(record)}
+<h2 id="nodes">Nodes</h2>
+{nodes_section(record)}
+<h2 id="workloads">Workloads</h2>
+{workloads_section(record)}
+</main>
 </body>
 </html>
 """
 
 
-def figure_list(found: Iterable[Figure]) -> str:
+def _figure_list(found: Iterable[Figure]) -> str:
     """Return the figures as a list of tiles."""
     kinds = {True: ' class="good"', False: ' class="bad"', None: ""}
     items = (f"<li{kinds[one.good]}><b>{safe(one.value)}</b>{safe(one.label)}</li>" for one in found)
@@ -77,7 +67,7 @@ def figure_list(found: Iterable[Figure]) -> str:
     return f'<ul class="figures">{joined}</ul>' if joined else ""
 
 
-def notes(sentences: Iterable[str]) -> str:
+def _notes(sentences: Iterable[str]) -> str:
     """List what the page cannot show, and why."""
     items = "".join(f"<li>{safe(note)}</li>" for note in sentences)
     return f'<ul class="notes">{items}</ul>' if items else ""

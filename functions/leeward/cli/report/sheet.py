@@ -80,13 +80,6 @@ details { max-width: 70em; } summary { cursor: pointer; }
 details[open] > p { color: var(--quiet); margin-top: 4px; }
 summary::marker { color: var(--quiet); }
 """
-_BARS = """
-.bars { display: grid; grid-template-columns: minmax(9em, max-content) minmax(0, 1fr) max-content; gap: 8px 12px;
-  align-items: center; font-size: 13px; margin: 0; padding: 0; list-style: none; }
-.bars li { display: contents; } .bars svg { display: block; overflow: visible; width: 100%; }
-.bars .bar { fill: var(--ready); } .bars .bar.bad { fill: var(--blocked); } .bars .bar.plain { fill: var(--event); }
-.bars .rest { fill: var(--panel); } .bars b { font-weight: 600; white-space: nowrap; }
-"""
 _PHONE = """
 @media (min-width: 1300px) { .chart .large { display: inline; } }
 @media (max-width: 999px) {
@@ -113,9 +106,6 @@ _PHONE = """
   td:empty { display: none; }
   td i { display: inline; } td.place { display: flex; flex-wrap: wrap; gap: 0 8px; align-items: baseline; }
   td .shape { stroke: none; }
-  .bars { display: block; }
-  .bars li { display: grid; grid-template-columns: minmax(0, 1fr) auto; gap: 3px 12px; margin: 0 0 12px; }
-  .bars li > :last-child { text-align: right; } .bars svg { grid-row: 2; grid-column: 1 / -1; }
 }
 """
 _PRINT = """
@@ -131,4 +121,4 @@ _PRINT = """
   thead { display: table-header-group; }
 }
 """
-SHEET = VARIABLES + _BASE + _KEY + _CHART + _TABLES + _BARS + _PHONE + _PRINT
+SHEET = VARIABLES + _BASE + _KEY + _CHART + _TABLES + _PHONE + _PRINT
