@@ -16,7 +16,7 @@ from tests.cli.test_golden import OFFLINE
 
 SCHEMAS = Path("docs/schema")
 NO_JSON = {"completion", "help", "options"}  # a script for a shell, and helps
-NO_COMMAND = {"node-policy", "run-record", "plan-until-done"}  # of files that Leeward reads, and of options of a command
+NO_COMMAND = {"node-policy", "run-record", "plan-until-done"}  # of files, and of an option
 REQUESTS = ("start", "pause", "resume", "abort", "rollback")
 SCHEMA_OF = {
     "resume": "pause",

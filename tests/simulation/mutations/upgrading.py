@@ -95,7 +95,8 @@ OF_UPGRADES = (
         story="ends as soon as the last old node is gone",
         breaks=edited(
             edit(f"{UPGRADE}.completion.wait_for_size", "if record.ahead or record.raised:", "if False:"),
-            edit(f"{UPGRADE}.completion._excess", "return max(more", "return 0 * max(more"),
+            edit(f"{UPGRADE}.completion.wait_for_size", "observation.group.desired <= record.desired", "True"),
+            edit(f"{UPGRADE}.completion.request_offsets", "max(observation.group.desired - record.desired, 0)", "0"),
             edit(f"{UPGRADE}.completion.request_offsets", "if not requested:", "if True:"),
             edit(
                 f"{UPGRADE}.completion.request_offsets", "request_offset(record, new, by, observation, ports)", "pass"

@@ -47,6 +47,27 @@ WAS = {
     CauseKind.STATE_CHANGE: "was ended outside of Leeward",
     CauseKind.OTHER: "was terminated by a newer version of Leeward",
 }
+NAMES = {
+    CauseKind.SPOT_INTERRUPTION: "spot interruption",
+    CauseKind.CAPACITY_RESERVATION: "capacity reservation",
+    CauseKind.CAPACITY_BLOCK: "end of a Capacity Block",
+    CauseKind.SCHEDULED_CHANGE: "maintenance by AWS",
+    CauseKind.REBALANCE_RECOMMENDATION: "rebalance recommendation",
+    CauseKind.UPGRADE: "upgrade",
+    CauseKind.EXPIRED: "expiration",
+    CauseKind.DRIFTED: "drift",
+    CauseKind.EMPTY: "emptiness",
+    CauseKind.UNDERUTILIZED: "consolidation",
+    CauseKind.UNHEALTHY: "unhealthy node",
+    CauseKind.EVACUATION: "evacuation of its zone",
+    CauseKind.MANUAL: "manual drain",
+    CauseKind.NODE_DELETED: "deleted Node",
+    CauseKind.SURPLUS: "offset of a launch",
+    CauseKind.ASG_TERMINATE: "Auto Scaling group",
+    CauseKind.REPLACE_ROOT_VOLUME: "root volume replacement",
+    CauseKind.STATE_CHANGE: "ended outside of Leeward",
+    CauseKind.OTHER: "unknown to this version",
+}
 
 
 def main_kind(kinds: Iterable[CauseKind]) -> CauseKind | None:
