@@ -50,6 +50,7 @@ MISTAKES: tuple[tuple[str, int, str], ...] = (
     (f"plan {OFF} -o jsn", 2, "did you mean json?"),
     (f"plan {OFF} extra", 2, "found unknown arguments: extra, expected none"),
     (f"drain node-a {OFF} --dryrun", 2, "did you mean --dry-run?"),
+    (f"drain node-a {OFF} --undo", 2, "did you mean --cancel?"),
     (f"drain node-a {OFF} --delete-local-data", 2, "did you mean --delete-emptydir-data?"),
     (f"drain node-a {OFF} --force=maybe", 2, "--force: found 'maybe', expected true or false"),
     (f"drain node-a {OFF} --grace-period 30s", 2, "--grace-period: found '30s', expected whole seconds"),

@@ -43,6 +43,7 @@ OTHER_NAMES: Mapping[str, str] = {
     "terminate": "drain",
     "validate": "policy validate",
     "--delete-local-data": "--delete-emptydir-data",
+    "--undo": "--cancel",
     "--until": "--for",
     "--reason": "--why",
     "--follow": "--watch",
