@@ -21,7 +21,7 @@ export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 1
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help setup tools lock demo demo-upgrade demo-consolidate local spot rebalance maintenance scale-in pictures tutorial recordings test test-long lint types docs reference licences sbom audit check synth wheel package release deploy account-test simulate fuzz bench measure clean
+.PHONY: help setup tools lock demo demo-upgrade demo-consolidate local spot rebalance maintenance scale-in notifications pictures tutorial recordings test test-long lint types docs reference licences sbom audit check synth wheel package release deploy account-test simulate fuzz bench measure clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -79,6 +79,9 @@ maintenance:  ## ... the retirement of an instance, announced by AWS Health
 
 scale-in:  ## ... a scale-in: Auto Scaling terminates an instance, and wants one less
 	$(PLAY)
+
+notifications:  ## prints what Leeward has notified of on the running `make local`, each event once
+	@$(PY) -m local.interactive.notifications
 
 pictures: setup  ## docs/pictures: the tables of the demo, and reports, with Chromium, on a screen and on a phone
 	$(PY) -m local.pictures

@@ -20,8 +20,9 @@ Leeward is deployed, and watches the groups web-spot (5 nodes) and web-on-demand
   .venv/bin/leeward doctor --cluster {cluster}
   .venv/bin/leeward plan --cluster {cluster} --what-if consolidation
   .venv/bin/leeward blockers --cluster {cluster}
+  .venv/bin/leeward policy apply FILE.yaml --cluster {cluster}  # begin with a copy of local/interactive/policy.yaml
   .venv/bin/leeward drain NODE --cluster {cluster}            # NODE: a name from `kubectl get nodes`; asks first
-  .venv/bin/leeward upgrade start web-on-demand --cluster {cluster} --ami {image} --watch
+  .venv/bin/leeward upgrade start web-on-demand --cluster {cluster} --ami al2023@{version} --watch
 
 Play an event from there, and follow its node to the end:
 
@@ -30,6 +31,8 @@ Play an event from there, and follow its node to the end:
   make maintenance    # AWS Health announces the retirement of an instance
   make scale-in       # Auto Scaling terminates an instance and decrements the desired capacity
                       # each with NODE=name or GROUP=name; without, one is chosen
+
+  make notifications  # what Leeward has notified of since the last call
 """
 STACK_ONLY = """
 Nothing of Leeward is there yet. The cluster has the groups web-spot (5 nodes) and web-on-demand (4 nodes), and no
@@ -42,6 +45,7 @@ workload. docs/getting-started-local.md begins here; or:
 
 def text(stack: LocalStack, directory: Path, *, deployed: bool) -> str:
     """Return everything that a person needs in another terminal."""
+    version = playground.kubernetes_version(stack)
     lines = [
         f"ready: AWS on {stack.endpoint}, Kubernetes cluster {stack.cluster} on {stack.api}",
         "",
@@ -56,7 +60,7 @@ def text(stack: LocalStack, directory: Path, *, deployed: bool) -> str:
         "",
         f"  aws eks create-access-entry --cluster-name {stack.cluster} --principal-arn ARN \\",
         "    --kubernetes-groups leeward:read leeward:taint",
-        (DEPLOYED if deployed else STACK_ONLY).format(cluster=stack.cluster, image=playground.newer_image(stack)),
+        (DEPLOYED if deployed else STACK_ONLY).format(cluster=stack.cluster, version=version),
         "Ctrl-C (or `kill` of this process) stops everything.",
     ]
     return "\n".join(lines)

@@ -96,6 +96,11 @@ def find_volumes(api):
     api.attachments()
 
 
+def report(api):
+    """What `leeward report` draws of the cluster's Events."""
+    api.seen_events(dict, "involvedObject.kind=Node")
+
+
 def taint(api):
     """What interruption, sync, reconciler, upgrades and disruptions change."""
     with pytest.raises(Exception, match="not there any more"):
@@ -144,7 +149,7 @@ def surge(api):
 
 
 USES = {
-    "leeward-read": (plan, find_volumes),
+    "leeward-read": (plan, find_volumes, report),
     "leeward-taint": (plan, taint),
     "leeward-act": (drain,),
     "leeward-surge": (surge,),

@@ -38,7 +38,7 @@ END = """
 * [Getting started on an account](getting-started-account.md) does the same with a cluster of yours.
 * [policy.md](policy.md) is the reference of policies, [command-line.md](command-line.md) that of the commands.
 """
-IDS = re.compile(r"\b(i|lt|sg|subnet|vpc)-[0-9a-f]{8,17}\b")
+IDS = re.compile(r"\b(i|ami|lt|sg|subnet|vpc)-[0-9a-f]{8,17}\b")
 INSTANT = re.compile(r"\b\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?Z")
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)  # of the page: the first instant that an output has
 VARIABLE = (  # pattern, replacement
@@ -81,19 +81,19 @@ def shown(command: Command, output: str) -> str:
     return re.sub(r"\n{3,}", "\n\n", lines).strip("\n")
 
 
-def page(outputs: Mapping[str, str], image: str) -> str:
+def page(outputs: Mapping[str, str]) -> str:
     """The whole page; `outputs` by command."""
-    return HEAD + "".join(_section(chapter, outputs, image) for chapter in STORY) + END
+    return HEAD + "".join(_section(chapter, outputs) for chapter in STORY) + END
 
 
-def block(command: Command, output: str, image: str) -> str:
+def block(command: Command, output: str) -> str:
     """The command and what it printed, as they stand on the page."""
-    lines = ["```console", f"$ {command.line.replace('ami-IMAGE', image)}"]
+    lines = ["```console", f"$ {command.line}"]
     return "\n".join([*lines, *([output] if output else []), "```"])
 
 
-def _section(chapter: Chapter, outputs: Mapping[str, str], image: str) -> str:
-    blocks = [block(command, shown(command, outputs[command.line]), image) for command in chapter.commands]
+def _section(chapter: Chapter, outputs: Mapping[str, str]) -> str:
+    blocks = [block(command, shown(command, outputs[command.line])) for command in chapter.commands]
     return (
         "\n"
         + "\n\n".join([f"## {chapter.title}", chapter.before, *blocks, *([chapter.after] if chapter.after else [])])
@@ -101,7 +101,7 @@ def _section(chapter: Chapter, outputs: Mapping[str, str], image: str) -> str:
     )
 
 
-def differences(kept: str, outputs: Mapping[str, str] | None, image: str) -> Sequence[str]:
+def differences(kept: str, outputs: Mapping[str, str] | None) -> Sequence[str]:
     """What the kept page says differently: a title, a text, a command, or the output of one that is the same in every
     run. Without `outputs` these are not compared."""
     found = [] if kept.startswith(HEAD) and kept.endswith(END) else ["the first or the last section"]
@@ -109,12 +109,7 @@ def differences(kept: str, outputs: Mapping[str, str] | None, image: str) -> Seq
         parts = [f"## {chapter.title}\n", chapter.before, chapter.after]
         for command in chapter.commands:
             compared = command.exact and outputs is not None
-            whole = block(command, shown(command, outputs[command.line]) if compared else "", image)
+            whole = block(command, shown(command, outputs[command.line]) if compared else "")
             parts.append(whole if compared else whole.removesuffix("```"))
         found += [part for part in parts if part not in kept]
     return found
-
-
-def images(kept: str) -> list[str]:
-    """The images that the commands of the page name."""
-    return sorted(set(re.findall(r"^\$ .*--ami (\S+)", kept, re.MULTILINE)))

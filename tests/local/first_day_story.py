@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass
 
-IMAGE = "ami-IMAGE"  # in commands: an image that the groups do not have
+from local.aws.eks.clusters import KUBERNETES_VERSION
+
+IMAGE = f"al2023@{KUBERNETES_VERSION}"  # behind it is an image that the groups do not have
 KEEP = r"."
 
 
@@ -62,14 +64,17 @@ groups Leeward looks after.""",
         commands=(
             Command(
                 line=f"leeward snapshot --cluster demo --to {FOLDER}",
-                expect=(r"nodes.json +9", "left out: prices.json"),
-                code=1,  # prices come from the table of a deployment, which is not there yet
+                expect=(r"nodes.json +9", r"prices.json +[1-9]"),
             ),
             Command(line=f"cp local/interactive/policy.yaml {FOLDER}/policy.yaml"),
             Command(line=f"leeward policy validate {FOLDER}/policy.yaml", expect=("web",), exact=True),
             Command(
                 line=f"leeward plan --snapshot {FOLDER} --what-if consolidation",
-                expect=("9 nodes", r"after consolidation: \d nodes", "delete|replace"),
+                expect=(r"9 nodes.*\$", r"after consolidation: \d nodes", "delete|replace", r"\$"),
+            ),
+            Command(
+                line=f"leeward plan --snapshot {FOLDER} --what-if consolidation --until-done",
+                expect=(r"9 nodes.*\$", r"\d nodes.*\$"),
             ),
             Command(
                 line=f"leeward blockers --snapshot {FOLDER}",
@@ -77,16 +82,17 @@ groups Leeward looks after.""",
                 exact=True,
             ),
         ),
-        after="""Nothing has been changed: the plan says what consolidation would do if the policy switched it on.""",
+        after="""Nothing has been changed. The plan says what consolidation would do if the policy switched it on:
+its next run, and with `--until-done` every run until nothing is left to do.""",
     ),
     Chapter(
         title="Deploy",
-        before="""The settings name the cluster, its policies, and the roles that the nodes run as. `cdk deploy`
-creates the functions, state machines, queues and rules; on an account `make deploy` runs the same
-with the settings of `cdk.json`.""",
+        before="""The settings name the cluster and the roles that the nodes run as. `cdk deploy` creates the functions,
+state machines, queues and rules; on an account `make deploy` runs the same with the settings of
+`cdk.json`. The policy is applied afterwards, and can be changed without a deployment.""",
         commands=(
             Command(
-                line=f"""echo '{{"clusters": [{{"name": "demo", "policies": ["{FOLDER}/policy.yaml"]}}], """
+                line=f"""echo '{{"clusters": [{{"name": "demo"}}], """
                 f""""nodeRoles": ["arn:aws:iam::000000000000:role/nodes"]}}' > {FOLDER}/settings.json"""
             ),
             Command(
@@ -98,6 +104,11 @@ with the settings of `cdk.json`.""",
                 line=f'cdk deploy --require-approval never --context leeward="$(cat {FOLDER}/settings.json)"',
                 shown=r"✅|^Leeward\.(Dashboard|StateMachine|UpgradeMachine|DisruptionMachine)\w+ =",
                 expect=("✅",),
+            ),
+            Command(
+                line=f"leeward policy apply {FOLDER}/policy.yaml --cluster demo --yes",
+                shown="^cluster",
+                expect=("applied",),
             ),
         ),
     ),
@@ -132,31 +143,64 @@ the warning and follows the node.""",
         ),
     ),
     Chapter(
-        title="Drain a node",
+        title="Drain nodes",
         before="""The dry run shows which pods leave in which order, and what would block them. Without `--yes` the
-drain asks first.""",
+drain asks first. Several nodes, and a label with `-l`, are drained by one command.""",
         commands=(
             Command(line="leeward drain ip-10-40-0-6 --cluster demo --dry-run", expect=("ip-10-40-0-6",)),
             Command(
-                line="leeward drain ip-10-40-0-6 --cluster demo --yes",
-                expect=("draining", r"ip-10-40-0-6\S*: gone, \d+ pods? evicted"),
+                line="leeward drain ip-10-40-0-6 ip-10-40-1-4 --cluster demo --yes",
+                expect=("draining", r"(?s)gone, \d+ pods? evicted.*gone, \d+ pods? evicted"),
+            ),
+        ),
+    ),
+    Chapter(
+        title="Call a drain off",
+        before="""Here a budget allows no disruption, so a drain waits. `leeward blockers` says what it waits for, and
+`--cancel` returns the node to service.""",
+        commands=(
+            Command(
+                line="""kubectl patch pdb web --type merge --patch '{"spec": {"maxUnavailable": 0}}'""",
+                expect=("patched",),
+                exact=True,
+            ),
+            Command(line="leeward drain ip-10-40-1-5 --cluster demo --yes --wait=false", expect=("started",)),
+            Command(line="leeward blockers --cluster demo", expect=("pdb default/web",)),
+            Command(
+                line="leeward drain ip-10-40-1-5 --cluster demo --cancel --yes",
+                expect=("ip-10-40-1-5", "service"),
+            ),
+            Command(
+                line="""kubectl patch pdb web --type merge --patch '{"spec": {"maxUnavailable": 1}}'""",
+                expect=("patched",),
+                exact=True,
             ),
         ),
     ),
     Chapter(
         title="Upgrade a group",
-        before="""The pre-flight names what would stop the upgrade, how long it takes and what it costs. `--watch`
-follows it: new nodes come first, then the old ones are drained in waves within the budgets.""",
+        before=f"""The pre-flight names what would stop the upgrade, how long it takes and what it costs. `{IMAGE}` is
+AWS's newest image of that version of Kubernetes, which is the control plane's. `--watch` follows
+the upgrade: new nodes come first, then the old ones are drained in waves within the budgets. Events
+on the bus say that it started and how it ended; a webhook gets them as messages of Slack, Teams or
+PagerDuty.""",
         commands=(
             Command(
                 line=f"leeward upgrade plan web-on-demand --cluster demo --ami {IMAGE}",
-                expect=("upgrade of web-on-demand: 4 nodes to replace", "Nothing blocks it"),
+                expect=("upgrade of web-on-demand: 4 nodes to replace", r"Surge costs: +.*\$", "Nothing blocks it"),
             ),
             Command(
                 line=f"leeward upgrade start web-on-demand --cluster demo --ami {IMAGE} --yes --watch",
                 expect=("web-on-demand: ", "4 new, 0 old, 0 draining, 0 failed"),
             ),
+            Command(line="make notifications", shown="Upgrade", expect=("Upgrade Started", "Upgrade Finished")),
         ),
+    ),
+    Chapter(
+        title="Metrics",
+        before="""`leeward metrics` prints the state of terminations, upgrades, runs and pauses in Prometheus' text
+format, for a textfile collector. CloudWatch has the metrics of the functions.""",
+        commands=(Command(line="leeward metrics --cluster demo", shown="^[^#]", expect=("leeward_",)),),
     ),
     Chapter(
         title="Pause and resume",

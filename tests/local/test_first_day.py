@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from local.interactive import playground, state
+from local.interactive import state
 from tests.local.first_day_page import PAGE, Replaced, differences, page
-from tests.local.first_day_story import FOLDER, IMAGE, STORY, Command
+from tests.local.first_day_story import FOLDER, STORY, Command
 from tests.local.processes import processes_in
 from tests.tools import need
 
@@ -80,7 +80,7 @@ def test_the_first_day_goes_as_the_page_tells_it(first_terminal, tmp_path):
     need("kubectl")
     shutil.rmtree(FOLDER, ignore_errors=True)
     stack = state.running(tmp_path)
-    image, replaced, outputs, lost = playground.newer_image(stack), Replaced(), {}, []
+    replaced, outputs, lost = Replaced(), {}, []
     path = os.pathsep.join([str(ROOT / ".venv/bin"), str(ROOT / "node_modules/.bin"), os.environ["PATH"]])
     environment = {**stack.environment(), **SETTINGS, "PATH": path, "LEEWARD_LOCAL_DIR": str(tmp_path)}
     for chapter in STORY:
@@ -89,15 +89,15 @@ def test_the_first_day_goes_as_the_page_tells_it(first_terminal, tmp_path):
                 stack.client("lambda").invoke(FunctionName=f"leeward-{function}")
         for command in chapter.commands:
             began = time.monotonic()
-            code, output = run(command.line.replace(IMAGE, image), environment)
+            code, output = run(command.line, environment)
             sys.stdout.write(f"{time.monotonic() - began:.1f} s: {command.line}\n{output}")
             assert code == command.code, output
             lost += [f"{command.line}: {pattern}" for pattern in missing(command, output)]
             outputs[command.line] = replaced.text(output)
     assert lost == []
     if os.environ.get("GOLDEN_WRITE"):
-        PAGE.write_text(page(outputs, image), encoding="utf-8")
-    assert differences(PAGE.read_text(encoding="utf-8"), outputs, image) == []
+        PAGE.write_text(page(outputs), encoding="utf-8")
+    assert differences(PAGE.read_text(encoding="utf-8"), outputs) == []
     first_terminal.send_signal(signal.SIGINT)
     assert first_terminal.wait(PATIENCE) == 0
     assert processes_in(tmp_path) == []

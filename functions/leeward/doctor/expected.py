@@ -159,7 +159,7 @@ _LONE_PODS = _rules("apps", ["deployments", "replicasets"], "get") | _rules(
     "autoscaling", ["horizontalpodautoscalers"], "list"
 )
 NEEDED: Mapping[str, frozenset[Rule]] = {
-    "leeward-read": _PLANNING | _ATTACHMENTS,
+    "leeward-read": _PLANNING | _ATTACHMENTS | _rules("", ["events"], "list"),
     "leeward-taint": _PLANNING | _WRITES,
     "leeward-act": _BOTH.union(
         _ATTACHMENTS,
