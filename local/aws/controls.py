@@ -22,7 +22,6 @@
 | PUT quotas | by code: service quotas of EC2; in ``quotas`` |
 | PUT subnets/ID | freeIps: what others who use the subnet leave free; null: they leave it; in ``subnets`` |
 | PUT accounts, POST forwarded | in ``accounts`` |
-| PUT managed-resources/CLUSTER | autoshift: the cluster has zonal shift; in ``zonal_shifts`` |
 | PUT, DELETE zonal-shifts/CLUSTER | awayFrom: a zone id; shiftType?, seconds?, silent?; in ``zonal_shifts`` |
 | PUT eks/NAME, GET access-entries?cluster=NAME | in ``eks.clusters`` |
 """

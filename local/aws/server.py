@@ -38,8 +38,6 @@ from local.aws.control import Control
 from local.aws.controls import Parts, add_routes
 from local.aws.eks.clusters import Clusters
 from local.aws.faults import Faults
-from local.aws.fis.faults import Causes
-from local.aws.fis.service import FaultInjection
 from local.aws.journal import Journal
 from local.aws.lambdas import code, queues, workers
 from local.aws.lambdas import errors as lambda_errors
@@ -84,7 +82,6 @@ def build(settings: Settings) -> Gateway:
     zonal_shifts = ZonalShifts(outbox, settings, clusters.nodes)
     clusters.install(control)
     zonal_shifts.install(control)
-    fault_injection = FaultInjection(Causes(settings, outbox, timeline, engine, zonal_shifts))
     clock = ScaledClock()
     kills = _patch_ministack(outbox, timeline, clock)
     accounts = Accounts(settings)
@@ -103,7 +100,7 @@ def build(settings: Settings) -> Gateway:
     outbox.start()
     timeline.start()
     home = Home(account=settings.account, region=settings.region, tags_of=tags_in(settings.account, settings.region))
-    stand_ins = (prices, quotas, zonal_shifts, fault_injection)
+    stand_ins = (prices, quotas, zonal_shifts)
     return Gateway(ministack_app.app, control, recording, faults, stand_ins, home, accounts)
 
 

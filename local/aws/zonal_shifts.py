@@ -1,10 +1,9 @@
-"""ARC's zonal shifts of EKS clusters: GetManagedResource, as set through the control API or by AWS FIS.
+"""ARC's zonal shifts of EKS clusters: GetManagedResource, as set through the control API.
 
 `PUT zonal-shifts/CLUSTER` takes `{"awayFrom": ZONE ID, "shiftType"?, "seconds"?, "silent"?}` and begins a shift,
 `DELETE` ends it, that of `awayFrom` where it is given; each sends ARC's event unless it is `silent`. Before the first
-one the cluster is no managed resource, as one without zonal shift; `PUT managed-resources/CLUSTER` with
-`{"autoshift": "ENABLED" / "DISABLED"}` makes it one. As EKS does, a shift cordons the zone's nodes, and its end removes
-these cordons.
+one the cluster is no managed resource, as one without zonal shift. As EKS does, a shift cordons the zone's nodes, and
+its end removes these cordons.
 """
 
 from __future__ import annotations
@@ -27,7 +26,6 @@ Answer = tuple[int, dict[str, str], bytes]
 PATH = "/managedresources/"
 LONGEST = timedelta(days=3)
 FIS_EXPIRES = timedelta(minutes=1)  # FIS user guide, "aws:arc:start-zonal-autoshift": `expiresIn`
-AUTOSHIFT = ("ENABLED", "DISABLED")
 
 
 class Words(NamedTuple):
@@ -35,17 +33,12 @@ class Words(NamedTuple):
 
     begins: str
     ends: str
-    canceled: str
 
 
 EVENTS: Mapping[str, Words] = {
-    "ZONAL_SHIFT": Words("Manual Shift Started", "Manual Shift Canceled", "Manual Shift Canceled"),
-    "PRACTICE_RUN": Words("Practice Run Started", "Practice Run Succeeded", "Practice Run Interrupted"),
-    "FIS_EXPERIMENT": Words(
-        "FIS Experiment Autoshift In Progress",
-        "FIS Experiment Autoshift Completed",
-        "FIS Experiment Autoshift Canceled",
-    ),
+    "ZONAL_SHIFT": Words("Manual Shift Started", "Manual Shift Canceled"),
+    "PRACTICE_RUN": Words("Practice Run Started", "Practice Run Succeeded"),
+    "FIS_EXPERIMENT": Words("FIS Experiment Autoshift In Progress", "FIS Experiment Autoshift Completed"),
 }
 
 
@@ -60,12 +53,10 @@ class ZonalShifts:
     def __init__(self, outbox: Outbox, settings: Settings, nodes_of: Callable[[str], Nodes | None]) -> None:
         self._outbox, self._settings, self._nodes_of = outbox, settings, nodes_of
         self._shifts: Mapping[str, Mapping[str, Any] | None] = {}
-        self._autoshift: Mapping[str, str] = {}
         self._cordoned: dict[str, list[str]] = {}
 
     def install(self, control: Control) -> None:
         """Add the routes."""
-        control.add("PUT", "managed-resources/{cluster}", self._manage)
         control.add("PUT", "zonal-shifts/{cluster}", self._put)
         control.add("DELETE", "zonal-shifts/{cluster}", self._delete)
 
@@ -86,13 +77,12 @@ class ZonalShifts:
         self._emit(cluster, EVENTS[kind].begins, zone_id, silent=silent)
         self._cordon(cluster, zone_id)
 
-    def end(self, cluster: str, *, canceled: bool = False, silent: bool = False) -> None:
+    def end(self, cluster: str, *, silent: bool = False) -> None:
         """End the shift of a cluster, if there is one."""
         shift = self._shifts.get(cluster)
         self._shifts = {**self._shifts, cluster: None}
         if shift is not None:
-            words = EVENTS[shift["shiftType"]]
-            self._emit(cluster, words.canceled if canceled else words.ends, shift["awayFrom"], silent=silent)
+            self._emit(cluster, EVENTS[shift["shiftType"]].ends, shift["awayFrom"], silent=silent)
         nodes, cordoned = self._nodes_of(cluster), self._cordoned.pop(cluster, ())
         if nodes is not None:
             for node in cordoned:
@@ -102,17 +92,6 @@ class ZonalShifts:
         """Return the shift that is in effect now."""
         shift = self._shifts.get(cluster)
         return shift if shift is not None and shift["expiryTime"] > datetime.now(UTC).timestamp() else None
-
-    def autoshift(self, cluster: str) -> str:
-        """Return whether the cluster takes part in autoshifts."""
-        return self._autoshift.get(cluster, "DISABLED")
-
-    def _manage(self, request: Request) -> None:
-        cluster, status = request.path["cluster"], str(request.body.get("autoshift") or "DISABLED")
-        if status not in AUTOSHIFT:
-            raise BadRequest(f"autoshift: found {status}, expected one of {', '.join(AUTOSHIFT)}")
-        self._shifts = {cluster: None, **self._shifts}
-        self._autoshift = {**self._autoshift, cluster: status}
 
     def _put(self, request: Request) -> None:
         kind, silent = str(request.body.get("shiftType") or "ZONAL_SHIFT"), bool(request.body.get("silent"))
@@ -169,7 +148,7 @@ class ZonalShifts:
         shift = self.in_effect(cluster)
         shifts = [] if shift is None else [_shown(shift)]
         weights = {str(one["awayFrom"]): 0.0 for one in shifts}
-        named = {"arn": arn, "name": cluster, "zonalAutoshiftStatus": self.autoshift(cluster)}
+        named = {"arn": arn, "name": cluster, "zonalAutoshiftStatus": "DISABLED"}
         document = {**named, "appliedWeights": weights, "zonalShifts": shifts, "autoshifts": []}
         return 200, {"Content-Type": "application/json"}, json.dumps(document).encode()
 

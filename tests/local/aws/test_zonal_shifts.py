@@ -56,3 +56,9 @@ def test_a_shift_of_another_type_is_refused_by_name(aws):
     with pytest.raises(HTTPError) as refused:
         begin(aws, shiftType="OTHER")
     assert "found OTHER" in refused.value.read().decode()
+
+
+def test_a_shift_of_an_experiment_is_renewed_by_the_minute(aws, recovery):
+    begin(aws, shiftType="FIS_EXPERIMENT")
+    (shift,) = recovery.shifts(CLUSTER, datetime.now(UTC))
+    assert (shift.kind, shift.until) == (ShiftKind.FIS, None)
