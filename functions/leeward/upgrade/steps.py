@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from leeward.errors import InvalidInputError
 from leeward.model.group import AZ_REBALANCE
 from leeward.model.launch_refusal import sentence
 from leeward.ports import Ports
@@ -53,12 +54,17 @@ from leeward.workflow.steps import Step
 
 
 def check(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
-    """Run pre-flight: blockers that are not overridden by name stop the upgrade before anything is changed."""
+    """Run pre-flight: blockers that are not overridden by name stop the upgrade before anything is changed, and so does
+    a group or a request that cannot be judged.
+    """
     record = read(run, ports.upgrades)
     wait_for_disruption(record, ports.disruptions)
     if record.checked:
         return replace(run, next=Next.PREPARE, why="pre-flight was passed before; continuing")
-    result = run_preflight(record, ports)
+    try:
+        result = run_preflight(record, ports)
+    except InvalidInputError as error:
+        return replace(run, next=Next.BLOCKED, why=str(error))
     if result.blocked:
         return replace(run, next=Next.BLOCKED, why=result.blocked)
     record = written(replace(record, checked=True), ports.upgrades)

@@ -199,3 +199,14 @@ def prepared(system):
     template = system.upgrades.records[GROUP].target.template
     assert template is not None
     return template
+
+
+def test_a_group_whose_launch_template_was_deleted_is_stopped_before_anything_is_begun():
+    system = a_rolling_group()
+    draining(system, checked=False, prepared=False, pointed=False)
+    gone = LaunchSource(template=LaunchTemplateRef(name="gone", version="1"))
+    system.groups.by_name[GROUP] = replace(system.groups.by_name[GROUP], launch=gone)
+    run = STEPS["check"](RUN, {"step": "check"}, system.ports)
+    assert run.next is Next.BLOCKED
+    assert run.why.startswith(f"launch template of group {GROUP}: found one that was deleted (")
+    assert run.why.endswith("expected an existing version: point the group at one, then start the upgrade again")

@@ -32,6 +32,7 @@ from leeward.termination.settling import services_of
 from leeward.time_budget import SearchTime
 from leeward.upgrade.expected_labels import expected_labels
 from leeward.upgrade.managed import target as managed_target
+from leeward.upgrade.members import Target
 from leeward.upgrade.observation import described
 from leeward.upgrade.preflight.findings import Code, blocking
 from leeward.upgrade.preflight.images import images
@@ -100,7 +101,7 @@ def gather_preflight(record: UpgradeRecord, ports: Ports) -> Preflight:
     elif group.launch.template is None:
         target = record.target  # a launch configuration, which is a finding
     else:
-        target = expected(_without_its_own_image(record, group, ports.launches), group, ports.templates)
+        target = _target_of(record, group, ports)
         group = _launching(group, record)
     if policy is None:
         policies = replace(policies, policies=(*policies.policies, chosen))
@@ -111,6 +112,19 @@ def gather_preflight(record: UpgradeRecord, ports: Ports) -> Preflight:
     launchable = snapshot.launchables.get(group.name)
     unread = unread_launch(group, launchable) if launchable is not None else None
     return Preflight.of(snapshot, group, chosen, target, replace(inputs, selected=policy is not None, launch=unread))
+
+
+def _target_of(record: UpgradeRecord, group: Group, ports: Ports) -> Target:
+    """Return the target. Raises InvalidInputError where the version that the group launches, or the requested one, was
+    deleted.
+    """
+    try:
+        return expected(_without_its_own_image(record, group, ports.launches), group, ports.templates)
+    except ObjectGoneError as error:
+        raise InvalidInputError(
+            f"launch template of group {group.name}: found one that was deleted ({error}), expected an existing "
+            "version: point the group at one, then start the upgrade again"
+        ) from error
 
 
 def _without_its_own_image(record: UpgradeRecord, group: Group, launches: LaunchSources) -> UpgradeRecord:
