@@ -78,9 +78,15 @@ def test_labels_that_no_node_has_are_bad_input(leeward, system):
 def test_the_question_counts_the_nodes_of_the_cluster(leeward, system, monkeypatch):
     monkeypatch.setattr("leeward.cli.confirmation._on_terminal", lambda: True)
     monkeypatch.setattr("sys.stdin.readline", lambda: "n")
-    assert "2 of 3 nodes of the cluster, 0 pods in all" in leeward("drain", "-l", "!team", *LIVE[:-1]).err
+    assert (
+        "2 of 3 nodes of the cluster, 0 pods in all, drained at the same time"
+        in leeward("drain", "-l", "!team", *LIVE[:-1]).err
+    )
     refused = leeward("drain", "-l", "topology.kubernetes.io/zone", *LIVE[:-1])
-    assert (refused.code, refused.err.splitlines()[0]) == (1, "all 3 nodes of the cluster, 0 pods in all")
+    assert (refused.code, refused.err.splitlines()[0]) == (
+        1,
+        "all 3 nodes of the cluster, 0 pods in all, drained at the same time",
+    )
     assert system.executions.started == []
 
 

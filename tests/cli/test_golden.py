@@ -257,8 +257,10 @@ def test_every_sentence_of_a_terminal_ends_between_words(leeward, tmp_path, monk
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     wrong = []
-    for name in ("blockers", "plan", "drift-not-fixable", "upgrade-plan", "zone-evacuate"):
-        shown = leeward(*offline(name, tmp_path / name)).out.splitlines()
+    folders = ("blockers", "plan", "plan-until-done", "drift-not-fixable", "upgrade-plan", "zone-evacuate")
+    for name in (*folders, "drain-again", "drain-cancelled"):
+        arguments = offline(name, tmp_path / name) if name in folders else ANSWERS[name](monkeypatch, tmp_path)
+        shown = leeward(*arguments).out.splitlines()
         wrong += [(name, line) for line in too_wide(shown, width) if not COMMAND.match(line)]
         whole = (GOLDEN / f"{name}.txt").read_text()
         words = {word for line in shown if not line.startswith("…") for word in re.split(r"[\s,]+", line)} - {""}

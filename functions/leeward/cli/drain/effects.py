@@ -27,7 +27,8 @@ def total_of(plans: Sequence[DrainPlan], cluster: int) -> list[str]:
     if len(plans) <= 1:
         return []
     nodes = f"all {count_of(cluster, 'node')}" if len(plans) == cluster else f"{len(plans)} of {cluster} nodes"
-    return [f"{nodes} of the cluster, {count_of(sum(len(plan.evict) for plan in plans), 'pod')} in all"]
+    pods = count_of(sum(len(plan.evict) for plan in plans), "pod")
+    return [f"{nodes} of the cluster, {pods} in all, drained at the same time"]
 
 
 def _blocked(plan: DrainPlan) -> str:
