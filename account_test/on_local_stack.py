@@ -90,7 +90,7 @@ def prepare(stack: LocalStack, member: LocalStack | None = None) -> Prepared:
     return Prepared(
         stack=stack,
         subnets=network.subnets,
-        image=ec2.describe_images()["Images"][0]["ImageId"],
+        image=stack.image,
         security_group=group["GroupId"],
         kms_key=stack.client("kms").create_key()["KeyMetadata"]["Arn"],
         secret=secret["ARN"],

@@ -50,7 +50,7 @@ def build_network(stack: LocalStack, prefix: int = 24) -> Network:
 def build_group(stack: LocalStack, network: Network, plan: GroupPlan) -> None:
     """Build a launch template and a group of `plan.size` instances over all zones, tagged for the cluster."""
     ec2, autoscaling = stack.client("ec2"), stack.client("autoscaling")
-    image = plan.image or ec2.describe_images()["Images"][0]["ImageId"]
+    image = plan.image or stack.image
     user_data = base64.b64encode(f"cluster={stack.cluster}".encode()).decode()
     template = ec2.create_launch_template(
         LaunchTemplateName=plan.name,

@@ -59,6 +59,7 @@ class LocalStack:
     _taking_over: threading.Lock = field(default_factory=threading.Lock)
     _making_clients: threading.Lock = field(default_factory=threading.Lock)
     _clients: dict[str, Any] = field(default_factory=dict)
+    _image: str = ""
     _watcher: threading.Thread | None = None
 
     def __enter__(self) -> Self:
@@ -131,9 +132,7 @@ class LocalStack:
         }
 
     def client(self, service: str) -> Any:
-        """Return a boto3 client for the local AWS, made once: making one costs more than most calls, and many callers
-        poll.
-        """
+        """Return a boto3 client for the local AWS, made once: making one costs more than most calls."""
         with self._making_clients:
             if service not in self._clients:
                 self._clients[service] = boto3.client(
@@ -149,6 +148,13 @@ class LocalStack:
                     ),
                 )
             return self._clients[service]
+
+    @property
+    def image(self) -> str:
+        """Image that instances run: the first of EC2's, which are hundreds, listed once: it takes most of a second."""
+        if not self._image:
+            self._image = str(self.client("ec2").describe_images()["Images"][0]["ImageId"])
+        return self._image
 
     def control(self, method: str, path: str, body: Any = None) -> Any:
         """Call the local AWS's control API, below /_local/."""
@@ -280,9 +286,7 @@ def call(
     context: ssl.SSLContext | None = None,
     kind: str = "application/json",
 ) -> Any:
-    """Make one JSON request. Raises LocalStackError with the answer's text for 4xx and 5xx, OSError without an
-    answer.
-    """
+    """Make one JSON request. Raises LocalStackError with the text of a 4xx or 5xx, OSError without an answer."""
     request = urllib.request.Request(url, method=method, data=None if body is None else json.dumps(body).encode())
     request.add_header("Content-Type", kind)
     if token:
