@@ -23,6 +23,7 @@ from local.aws import (
     conditions,
     ec2,
     launch_templates,
+    moto_answers,
     moto_backend,
     move_tasks,
     parameters,
@@ -69,6 +70,7 @@ def build(settings: Settings) -> Gateway:
     timeline = Timeline(moto_backend.model_lock)
     control, recording, faults = Control(), Recording(), Faults()
     moto_backend.install()
+    moto_answers.install()
     ec2.install(outbox, timeline, journal, pace)
     prices, quotas, blocks = Prices(), Quotas(), CapacityBlocks(outbox, timeline, settings)
     for part in (Tenants(), StatusChecks(), blocks, prices, quotas):
