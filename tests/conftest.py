@@ -2,10 +2,12 @@
 
 import gc
 import socket
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from pkgutil import walk_packages
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -26,6 +28,24 @@ settings.register_profile(
 )
 settings.register_profile("new-inputs", settings.get_profile("leeward"), derandomize=False)
 settings.load_profile("leeward")
+
+
+def syntax_when_asked(name: str) -> ModuleType:
+    """The module that jsonschema asks about IRIs, which builds 38 parsers when it is imported: two seconds in each
+    worker. This one imports it when the first IRI is asked about.
+    """
+    module = ModuleType(name)
+
+    def is_valid_syntax(*arguments: Any) -> bool:
+        if sys.modules.get(name) is module:
+            del sys.modules[name]
+        return bool(import_module(name).is_valid_syntax(*arguments))
+
+    module.is_valid_syntax = is_valid_syntax  # type: ignore[attr-defined]
+    return module
+
+
+sys.modules.setdefault("rfc3987_syntax", syntax_when_asked("rfc3987_syntax"))
 
 
 def pytest_report_header() -> list[str]:
