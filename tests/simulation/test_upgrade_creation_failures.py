@@ -103,13 +103,36 @@ def test_started_again_it_searches_for_capacity_from_then_on():
     assert (world.ended(), world.ended("again"), world.at_rest()) == ("NodeCreationFailure", "Upgraded", True)
 
 
+def refused(size=6, zones="abc", **update):
+    """An upgrade of a group that LaunchInstances does not serve."""
+    fleet, named = a_fleet(**update), tuple(f"us-east-1{letter}" for letter in zones)
+    plan = replace(fleet.groups[0], size=size, maximum=size, zones=named, refuses="AccessDenied: not authorized")
+    world = Upgraded(replace(fleet, groups=(plan, *fleet.groups[1:])))
+    return world.start(launchTemplateVersion="2", override=["ZoneWithoutAddresses"])
+
+
+def test_where_launches_are_refused_a_second_start_searches_for_capacity_too():
+    """The first has launched twice the zones elsewhere: a raise each five minutes reaches the zone later."""
+    world = refused().start("again", at=BEGIN + HOUR / 2)
+    back = world.world.timeline.now() + BEGIN + HOUR / 2 + 120
+    world.world.injector.lacks = lambda zone: zone == "us-east-1c" and world.world.timeline.now() < back
+    world.run()
+    assert (world.ended(), world.ended("again"), world.at_rest()) == ("NodeCreationFailure", "Upgraded", True)
+
+
+@pytest.mark.parametrize("most", [{}, {"max_surge": 3}], ids=["auto", "maxSurge"])
+def test_where_launches_are_refused_a_zone_that_its_owner_took_from_the_group_is_not_waited_for(most):
+    world = refused(**most)
+    app = world.world.fleet.groups["app"]
+    world.at(60, lambda: setattr(app, "plan", replace(app.plan, zones=("us-east-1a", "us-east-1b")))).run()
+    assert (world.ended(), world.at_rest()) == ("Upgraded", True)
+    assert set(world.zones) == {"us-east-1a", "us-east-1b"}
+
+
 @pytest.mark.parametrize("size", [5, 2])
 def test_where_launches_are_refused_the_group_grows_until_it_chooses_the_zones_of_old_nodes(size):
     """A group balances over all its zones; its size grows by twice these at the most."""
-    named = tuple(f"us-east-1{letter}" for letter in "abcdef")
-    fleet = a_fleet()
-    plan = replace(fleet.groups[0], size=size, maximum=size, zones=named, refuses="AccessDenied: not authorized")
-    world = Upgraded(replace(fleet, groups=(plan, *fleet.groups[1:]))).start(launchTemplateVersion="2").run()
+    world = refused(size, "abcdef").run()
     assert world.ended() == "Upgraded"
     assert (world.group.desired, world.group.maximum, world.versions) == (size, size, ["2"])
 

@@ -18,11 +18,11 @@ from leeward.model.service import Service
 from leeward.ports import Ports
 from leeward.ports.kubernetes import Clusters, Kubernetes, Listed
 from leeward.termination.settling import services_of
-from leeward.upgrade.gate import unserved_zones
+from leeward.upgrade.gate import unserved_zones, zones_to_serve
 from leeward.upgrade.lease import read, written
 from leeward.upgrade.members import Age
 from leeward.upgrade.observation import Observation, observe
-from leeward.upgrade.preflight.model import zone_of
+from leeward.upgrade.preflight.model import Preflight, zone_of
 from leeward.upgrade.record import UpgradeRecord
 from leeward.upgrade.run import Next, Run
 from leeward.upgrade.waves.drain_selection import with_decrement
@@ -47,11 +47,11 @@ def cordon(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
 
 def set_cordons(record: UpgradeRecord, observation: Observation, clusters: Clusters, *, exclude: bool = False) -> int:
     """Cordon old members, with `exclude` also out of load balancers; remove Leeward's cordons from new ones. Cordons
-    and labels of others stay. Where maxSurge serves some of the zones at a time, the others keep their nodes.
+    and labels of others stay. Where new nodes serve some of the zones at a time, the others keep their nodes.
     """
     kubernetes, count = clusters.kubernetes(record.cluster), 0
     preflight = observation.preflight
-    later = unserved_zones(preflight) if with_decrement(record) else frozenset()
+    later = _served_later(preflight, record)
     for one in preflight.members:
         if one.node is None:
             continue
@@ -64,6 +64,18 @@ def set_cordons(record: UpgradeRecord, observation: Observation, clusters: Clust
             elif one.age is Age.NEW and well_known.CORDONED_FOR in one.node.annotations:
                 kubernetes.uncordon(one.node)
     return count
+
+
+def _served_later(preflight: Preflight, record: UpgradeRecord) -> frozenset[str]:
+    """Return zones whose old nodes still take pods: without a Ready new node, where maxSurge serves only some at a
+    time, or where the group chooses the zones of a raised desired size and the gate did not wait for these.
+    """
+    if with_decrement(record):
+        return unserved_zones(preflight)
+    if not record.refusal or record.others_scaled is not None:
+        return frozenset()
+    new = (one for one in preflight.members if one.age is Age.NEW and one.node is not None and one.node.ready)
+    return zones_to_serve(preflight) - {zone_of(preflight.snapshot, one) for one in new}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

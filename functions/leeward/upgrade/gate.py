@@ -127,11 +127,18 @@ def _lacks(member: Member, expected: Mapping[str, str]) -> list[Missing]:
     return missing
 
 
-def gate_of(preflight: Preflight, proven: datetime | None = None, *, launches: bool = True) -> Gate:
+def gate_of(
+    preflight: Preflight,
+    proven: datetime | None = None,
+    *,
+    launches: bool = True,
+    reach: Collection[str] | None = None,
+) -> Gate:
     """Evaluate the gate in the zones that hold old nodes, without those of a zonal shift; with MINIMAL nothing comes
     first, so no zone has to have a new node. `proven`: as in the record; new nodes that were launched later are not
     waited for. `launches`: nodes are launched ahead. They are not once another writer has scaled the group: the group
-    then replaces each old node itself, and a zone without a new node would be waited for without an end.
+    then replaces each old node itself, and a zone without a new node would be waited for without an end. `reach`: zones
+    in which a new node may still come, None for all: the others are not waited for.
     """
     members: Sequence[Member] = [one for one in preflight.members if not in_shifted_zone(preflight.snapshot, one)]
     if proven is not None:
@@ -140,6 +147,9 @@ def gate_of(preflight: Preflight, proven: datetime | None = None, *, launches: b
         early = {each for each in ids if each not in known or known[each].launched <= proven - CLOCKS}
         members = waited_for(members, early)
     zones = zones_to_serve(preflight) if launches else ()
+    if reach is not None:
+        served = {_zone(member) for member in members if member.age is Age.NEW}
+        zones = [zone for zone in zones if zone in served or zone in reach]
     return evaluate_gate(members, zones, preflight.target.labels, most=preflight.max_surge)
 
 

@@ -96,7 +96,8 @@ def take_turn(before: UpgradeRecord, ports: Ports, *, drains: bool) -> Turn:
         record = written(record, ports.upgrades)
     new = (one.node for one in observation.preflight.members if one.age is Age.NEW and one.node is not None)
     protect(new, record.group, ports.clusters.kubernetes(record.cluster))
-    record = launch_ordered(raise_desired_size(record, observation, ports, gating=not drains), ports)
+    gating = not drains and permission.move is Move.GO
+    record = launch_ordered(raise_desired_size(record, observation, ports, gating=gating), ports)
     _announce_refusal(before, record, observation, ports.clock, ports.clusters)
     announce(before, record, observation, ports.clock, ports.clusters)
     record, unclaimed = still_allowed(record, unclaimed, observation.preflight, ports)

@@ -21,6 +21,7 @@ from leeward.upgrade.members import Age, Member
 from leeward.upgrade.preflight.estimate import seconds_left
 from leeward.upgrade.preflight.model import Preflight
 from leeward.upgrade.record import ControlRequest, UpgradeRecord
+from leeward.upgrade.surge.orders import zones_in_reach
 
 
 class Phase(StrEnum):
@@ -154,7 +155,8 @@ def status_of(
     """
     members = preflight.members
     proven, scaled = (record.proven, record.others_scaled) if record is not None else (None, None)
-    gate = gate_of(preflight, proven, launches=scaled is None)
+    reach = zones_in_reach(preflight, record) if record is not None else None
+    gate = gate_of(preflight, proven, launches=scaled is None, reach=reach)
     phase = _of_execution(record, running) or phase_of(members, gate, record, permission)
     passed = gate.open or (record is not None and record.cordoned)
     ends = running.terminations if running is not None else {}

@@ -34,7 +34,7 @@ from leeward.upgrade.rollback import start_rollback, undo
 from leeward.upgrade.rollout import Turn, take_turn
 from leeward.upgrade.run import Next, Run
 from leeward.upgrade.start import take_lease
-from leeward.upgrade.surge.orders import DESIRED_SIZE
+from leeward.upgrade.surge.orders import DESIRED_SIZE, zones_in_reach
 from leeward.upgrade.surge.sizes import most_extra, parallelism, surge
 from leeward.upgrade.template_moves import noted, wait_or_fail
 from leeward.upgrade.templates import point_group, prepared
@@ -155,7 +155,9 @@ def _opened(run: Run, turn: Turn, clock: Clock, upgrades: Upgrades) -> Run:
         return wait_or_fail(run, turn.record, turn.permission.why, clock, upgrades)
     if turn.permission.move is not Move.GO:
         return held(run, turn.permission, len(turn.record.under_way), clock.now())
-    result = gate_of(turn.observation.preflight, turn.record.proven, launches=turn.record.others_scaled is None)
+    preflight, launches = turn.observation.preflight, turn.record.others_scaled is None
+    reach = zones_in_reach(preflight, turn.record)
+    result = gate_of(preflight, turn.record.proven, launches=launches, reach=reach)
     if result.open:
         return replace(run, next=Next.READY, why="every new node is Ready, in every zone that has nodes")
     record = resumed(run, turn.record, clock, upgrades)

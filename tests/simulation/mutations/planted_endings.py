@@ -162,9 +162,9 @@ OF_ENDINGS = (
         story="counts every launch that waits for an old node as a new node of some zone",
         edits=(
             edit(
-                "leeward.upgrade.surge.orders._missing",
-                "ahead - {member.instance.id for member in preflight.old}",
-                "ahead",
+                "leeward.upgrade.surge.orders._within_limit",
+                "record.ahead.keys() - {member.instance.id for member in preflight.old}",
+                "record.ahead.keys()",
             ),
         ),
         tests=("tests/unit/upgrade/surge/test_orders.py",),
@@ -172,7 +172,7 @@ OF_ENDINGS = (
     Planted(
         name="the desired size is raised once, wherever the group launches",
         story="trusts the group to choose the zones of the old nodes",
-        edits=(edit("leeward.upgrade.surge.orders._missing", "int(bool(bereft) and", "int(False and"),),
+        edits=(edit("leeward.upgrade.surge.orders._missing", "int(waited or ", "int(False and "),),
         tests=("tests/simulation/test_upgrade_creation_failures.py",),
     ),
     Planted(

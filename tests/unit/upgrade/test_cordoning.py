@@ -4,7 +4,11 @@ import pytest
 
 from leeward.errors import AccessDeniedError
 from leeward.model.service import Service
-from leeward.upgrade.cordoning import Slice, exclusion, look_for_exclusion
+from leeward.policy.document import ClusterSettings
+from leeward.upgrade.cordoning import Slice, exclusion, look_for_exclusion, set_cordons
+from leeward.upgrade.observation import Observation
+from tests.fakes.system import FakeSystem
+from tests.unit.upgrade.builders import a_node, a_record, an_upgrade
 
 META = {"namespace": "shop", "name": "web"}
 BALANCED = Service.from_json({"metadata": META, "spec": {"type": "LoadBalancer"}})
@@ -41,3 +45,26 @@ def test_what_cannot_be_read_is_never_taken_for_served():
 
     found = look_for_exclusion(Denied(), {"new"})
     assert (found.at_once, found.why) == (False, "Services could not be read: services is forbidden")
+
+
+@pytest.mark.parametrize(
+    ("ready", "record", "cordoned"),
+    [
+        (True, {"refusal": "AccessDenied"}, ["old-a"]),
+        (False, {"refusal": "AccessDenied"}, []),
+        (True, {}, ["old-a", "old-c"]),
+    ],
+)
+def test_old_nodes_take_pods_in_a_zone_that_the_group_has_not_chosen_yet(ready, record, cordoned):
+    class Kubernetes:
+        def kubernetes(self, _):
+            return self
+
+        def cordon(self, node, *_, **__):
+            names.append(node.name)
+
+    names, nodes = [], [a_node("old-a", "a"), a_node("old-c", "c"), a_node("new-a", "a", ready=ready)]
+    shown = an_upgrade(*nodes, new=["new-a"])
+    observation = Observation(preflight=shown, instances={}, settings=ClusterSettings(name="blue"))
+    set_cordons(a_record(FakeSystem(), **record), observation, Kubernetes())
+    assert names == cordoned

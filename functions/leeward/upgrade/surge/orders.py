@@ -10,23 +10,26 @@ surge nodes."""
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import timedelta
 
 from leeward.model.group import GroupInstance
 from leeward.model.launch_refusal import sentence
 from leeward.ports import Ports
 from leeward.ports.compute import Network
 from leeward.ports.records import Catalog
+from leeward.termination.capacity_ledger import staying
 from leeward.upgrade.capacity_ledger import with_warning
 from leeward.upgrade.gate import zones_to_serve
 from leeward.upgrade.lease import written
 from leeward.upgrade.members import Age
 from leeward.upgrade.observation import Observation, described
-from leeward.upgrade.preflight.model import why_zones_wait
+from leeward.upgrade.preflight.model import Preflight, why_zones_wait
 from leeward.upgrade.record import Order, SurgeNode, UpgradeRecord, launch_token
 from leeward.upgrade.surge.launches import places_for
 
 DESIRED_SIZE = "the desired size is raised instead"
 FULL = "InsufficientFreeAddressesInSubnet: no subnet of the group there has free addresses for a node and its pods"
+RETRIED = timedelta(minutes=5)  # a zone without capacity; each try elsewhere costs a node until the upgrade ends
 MAX_INSTANCES_PER_LAUNCH = 100  # RequestedCapacity of LaunchInstances (Auto Scaling API reference)
 
 
@@ -108,7 +111,7 @@ def adopted(record: UpgradeRecord, observation: Observation) -> UpgradeRecord:
     if came <= 0:
         return record
     passed = {*record.ahead, *record.counted}
-    new = [instance for instance in _new_members(observation) if instance.id not in passed][:came]
+    new = [instance for instance in _new_members(observation.preflight) if instance.id not in passed][:came]
     left = record.raised - len(new)
     return replace(
         record,
@@ -120,9 +123,9 @@ def adopted(record: UpgradeRecord, observation: Observation) -> UpgradeRecord:
 
 
 def raise_desired_size(record: UpgradeRecord, observation: Observation, ports: Ports, *, gating: bool) -> UpgradeRecord:
-    """Raise the desired size by the surge nodes that are missing, where LaunchInstances does not serve the group; then
-    by one at a time while the group has launched elsewhere and a zone with old nodes has no new one. `gating`: the gate
-    waits, as it does again in a start that continues after old nodes were cordoned.
+    """Raise the desired size by the surge nodes that are missing, where LaunchInstances does not serve the group; then,
+    while the gate waits (`gating`), by one at a time as long as the group has launched elsewhere and a zone with old
+    nodes has no new one. The gate waits again in a start that continues after old nodes were cordoned.
 
     Idempotent: the record keeps the size, which is calculated once for each raise. Raises RecordChangedError.
     """
@@ -138,7 +141,7 @@ def raise_desired_size(record: UpgradeRecord, observation: Observation, ports: P
         raises_maximum = record.raised_maximum or wanted > group.maximum
         maximum = max(record.raised_to, wanted) if raises_maximum else record.raised_to
         sized = replace(record, wanted=wanted, raised=missing, raised_maximum=raises_maximum, raised_to=maximum)
-        before = tuple(instance.id for instance in _new_members(observation)) if missing else ()
+        before = tuple(instance.id for instance in _new_members(observation.preflight)) if missing else ()
         record = written(replace(sized, counted=before), ports.upgrades)
     if record.raised:
         ports.group_changes.raise_to(record.group, desired=record.wanted, maximum=record.wanted)
@@ -147,20 +150,50 @@ def raise_desired_size(record: UpgradeRecord, observation: Observation, ports: P
 
 def _missing(record: UpgradeRecord, observation: Observation, *, gating: bool) -> int:
     """Return by how many to raise now: first by the surge; later by one, once every raise has brought its instance and
-    the gate still waits for a zone. The group launches where it has the fewest instances, so first in each of its
-    zones that holds none: the limit is twice its zones. Instances of an earlier target bring no new node: they count
-    against maxSurge alone.
+    the gate still waits for a zone. Beyond the limit a zone that lacked capacity is tried once for each `RETRIED`: the
+    gate fails after three of these.
     """
     preflight, ahead = observation.preflight, record.ahead.keys()
     if not record.wanted:
         return max(min(record.surge, len(preflight.old)) - len(ahead), 0)
-    zones = zones_to_serve(preflight)
-    bereft = zones - {instance.zone for instance in _new_members(observation)}
-    most = max(record.surge, 2 * max(len(zones), len(observation.group.zones)))
-    new = ahead - {member.instance.id for member in preflight.old}
-    room = len(new) < most and len(ahead) < preflight.max_surge
-    return int(bool(bereft) and not record.raised and (gating or not record.cordoned) and room)
+    if record.raised or not gating or not zones_in_reach(preflight, record):
+        return 0
+    new = [member.instance.id for member in preflight.members if member.age is Age.NEW]
+    launched = [observation.instances[name].launched for name in new if name in observation.instances]
+    waited = bool(launched) and preflight.snapshot.now - max(launched) >= RETRIED
+    return int(waited or _within_limit(preflight, record))
 
 
-def _new_members(observation: Observation) -> list[GroupInstance]:
-    return [member.instance for member in observation.preflight.members if member.age is Age.NEW]
+def zones_in_reach(preflight: Preflight, record: UpgradeRecord) -> frozenset[str]:
+    """Return zones without a new node in which an instance of a raised desired size may still come; all of them while
+    there is no new node at all, or launches are placed by name.
+
+    The group launches where it has the fewest instances, so first in each of its zones that holds none: within the
+    limit any zone may be reached, beyond it only those that are next, which have lacked capacity. Without these the
+    gate would wait for a node that never comes, in this start and in the next.
+    """
+    members = _new_members(preflight)
+    bereft = zones_to_serve(preflight) - {instance.zone for instance in members}
+    if not record.wanted or record.raised or not members:
+        return bereft
+    if len(record.ahead) >= preflight.max_surge:
+        return frozenset()
+    if _within_limit(preflight, record):
+        return bereft
+    held = Counter(one.zone for one in preflight.group.instances if one.id in staying(preflight.group))
+    zones = set(preflight.group.zones) - preflight.snapshot.shifted_zones
+    fewest = min((held[zone] for zone in zones), default=0)
+    return frozenset(zone for zone in bereft & zones if held[zone] <= fewest)
+
+
+def _within_limit(preflight: Preflight, record: UpgradeRecord) -> bool:
+    """Return whether fewer new nodes have come than the limit: the surge, or twice the group's zones. Instances of an
+    earlier target bring no new node: they count against maxSurge alone.
+    """
+    most = max(record.surge, 2 * max(len(zones_to_serve(preflight)), len(preflight.group.zones)))
+    new = record.ahead.keys() - {member.instance.id for member in preflight.old}
+    return len(new) < most
+
+
+def _new_members(preflight: Preflight) -> list[GroupInstance]:
+    return [member.instance for member in preflight.members if member.age is Age.NEW]

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from leeward.policy.document import ClusterSettings
+from leeward.upgrade.gate import gate_of
 from leeward.upgrade.observation import Observation
 from leeward.upgrade.record import Order, SurgeNode
 from leeward.upgrade.surge import orders
@@ -137,3 +138,57 @@ def test_a_raise_that_failed_brings_no_surge_node_where_the_group_replaces_anoth
     shown = replace(shown, group=replace(shown.group, desired=desired))
     after = adopted(record, Observation(preflight=shown, instances={}, settings=ClusterSettings(name="blue")))
     assert (tuple(after.ahead), after.raised) == (("i-n1", *came), 1 - len(came))
+
+
+def zones_left(system, *, counts, served="", **record):
+    """Zones in reach of a raised desired size: a group of the zones a, b and c with so many old nodes in each."""
+    old = {f"o{zone}{number}": zone for zone, count in counts.items() for number in range(count)}
+    new = {f"n{number}": zone for number, zone in enumerate(served)}
+    preflight = an_upgrade(
+        *(a_node(name, zone) for name, zone in {**old, **new}.items()),
+        new=tuple(new),
+        policy=a_policy(TWO),
+        group={"zones": ("a", "b", "c")},
+    )
+    ahead = {f"i-{name}": SurgeNode(zone=zone) for name, zone in new.items()}
+    given = {"refusal": "AccessDenied", "surge": 6, "desired": len(old), "wanted": len(old) + 6, **record}
+    most = given.pop("max_surge", preflight.max_surge)
+    return set(orders.zones_in_reach(replace(preflight, max_surge=most), begun(system, ahead=ahead, **given)))
+
+
+@pytest.mark.parametrize(
+    ("counts", "served", "more", "left"),
+    [
+        ({"a": 2, "b": 2, "c": 2}, "", {}, "abc"),  # none has come
+        ({"a": 2, "b": 2, "c": 2}, "ab", {"raised": 4}, "c"),  # the others are to come
+        ({"a": 2, "b": 2, "c": 2}, "abab", {}, "c"),  # the next raise may reach it
+        ({"a": 2, "b": 2, "c": 2}, "ababab", {}, "c"),  # it is the next that the group takes: it lacked capacity
+        ({"a": 1, "b": 1, "c": 5}, "ababab", {}, ""),  # it holds more than the others
+        ({"a": 2, "b": 2, "c": 2}, "ab", {"max_surge": 2}, ""),  # no other may be launched
+        ({"a": 1, "b": 1, "c": 5}, "ababab", {"wanted": 0}, "c"),  # launches are placed by name
+    ],
+)
+def test_a_zone_that_no_further_raise_reaches_is_not_waited_for(system, counts, served, more, left):
+    assert zones_left(system, counts=counts, served=served, **more) == set(left)
+
+
+def test_the_gate_does_not_wait_for_a_zone_out_of_reach_and_still_for_each_new_node():
+    nodes = [a_node("old-a", "a"), a_node("old-c", "c"), a_node("new-a", "a")]
+    there = an_upgrade(*nodes, new=["new-a"])
+    assert (gate_of(there).open, gate_of(there, reach={"c"}).open, gate_of(there, reach=()).open) == (
+        False,
+        False,
+        True,
+    )
+    booting = an_upgrade(*nodes[:2], a_node("new-a", "a", ready=False), new=["new-a"])
+    assert not gate_of(booting, reach=()).open
+
+
+@pytest.mark.parametrize(("gating", "raised"), [(True, 1), (False, 0)])
+def test_a_start_that_continues_after_the_cordons_raises_for_a_zone_while_its_gate_waits(system, gating, raised):
+    shown = an_upgrade(a_node("o1", "a"), a_node("o2", "b"), a_node("n1", "a"), new=("n1",), policy=a_policy(TWO))
+    record = begun(
+        system, refusal="AccessDenied", surge=4, wanted=6, cordoned=True, ahead={"i-n1": SurgeNode(zone="a")}
+    )
+    observation = Observation(preflight=shown, instances={}, settings=ClusterSettings(name="blue"))
+    assert raise_desired_size(record, observation, system.ports, gating=gating).raised == raised
