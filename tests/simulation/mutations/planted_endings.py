@@ -176,6 +176,18 @@ OF_ENDINGS = (
         tests=("tests/simulation/test_upgrade_creation_failures.py",),
     ),
     Planted(
+        name="the gate waits for a zone that no raise of the desired size reaches",
+        story="waits for each zone with old nodes, whichever zones the group chooses",
+        edits=(edit("leeward.upgrade.steps._opened", "reach=reach", "reach=None"),),
+        tests=("tests/simulation/test_upgrade_creation_failures.py",),
+    ),
+    Planted(
+        name="the desired size is raised no more once twice the zones have come",
+        story="counts the launches of an earlier start as tries of this one",
+        edits=(edit("leeward.upgrade.surge.orders._missing", "waited or ", ""),),
+        tests=("tests/simulation/test_upgrade_creation_failures.py",),
+    ),
+    Planted(
         name="a pod's own opt-out is read and not asked",
         story="leaves opt-outs to the warnings before an upgrade",
         edits=(
