@@ -52,8 +52,12 @@ def exported(text):
 
 
 def started(directory, *arguments):
+    return started_module(directory, "local.interactive", *arguments)
+
+
+def started_module(directory, module, *arguments):
     return subprocess.Popen(
-        [sys.executable, "-m", "local.interactive", *arguments, "--dir", str(directory)],
+        [sys.executable, "-m", module, *arguments, "--dir", str(directory)],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -137,6 +141,8 @@ def test_events_of_the_same_moment_replace_different_nodes_and_are_followed_to_t
         assert re.search(r"s  ip-\S+: gone, \d+ pods? evicted$", output, re.MULTILINE), output
     for output in outputs[:4]:
         assert "the replacement (i-" in output
+    notified = started_module(directory, "local.interactive.notifications").communicate(timeout=PATIENCE)[0]
+    assert len(re.findall(r"Node Termination Started: ", notified)) == 5, notified
     page = directory / "report.html"
     assert leeward(directory, "report", nodes[0][0], "--cluster", "demo", "--to", str(page)).returncode == 0
     assert "could not be read" not in page.read_text()
