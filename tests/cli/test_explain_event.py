@@ -317,8 +317,12 @@ class TestLive:
 
     def test_a_lookup_that_fails_is_a_retry(self, explain, system):
         system.instances.fail("describe", ThrottledError("slow down"))
-        document = explain(event("spot_interruption"), options=["--cluster", "blue"])
-        assert (document["kind"], document["outcome"], document["action"]) == ("spot_interruption", "retry", "none")
+        document = explain(event("rebalance_recommendation"), options=["--cluster", "blue"])
+        assert (document["kind"], document["outcome"], document["action"]) == (
+            "rebalance_recommendation",
+            "retry",
+            "none",
+        )
 
 
 def test_the_schema_lists_the_closed_sets_of_the_code():

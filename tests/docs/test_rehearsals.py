@@ -6,7 +6,7 @@ from pathlib import Path
 import botocore.session
 from botocore.validate import ParamValidator
 
-from tests.docs.blocks import blocks
+from documentation.blocks import blocks
 
 CREATE = botocore.session.get_session().get_service_model("fis").operation_model("CreateExperimentTemplate")
 
