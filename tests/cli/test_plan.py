@@ -96,17 +96,15 @@ def test_a_balanced_policy_shows_the_score_of_its_command(ask, leeward, tmp_path
     assert ask("plan")["commands"][0]["score"] is None
 
 
-def test_a_cheaper_type_that_no_group_launches_is_shown_with_its_price(ask, leeward, tmp_path):
+def test_what_a_cheaper_type_would_save_that_no_group_launches_is_shown(ask, leeward, tmp_path):
     files = {
         "auto_scaling_groups": {"AutoScalingGroups": [a_group("web", "lt-web", "n1")]},
         "nodes": items(a_node("n1")),
         "pods": items(a_pod("p1", "n1")),
     }
-    (wanted,) = ask("plan", **files)["wantedTypes"]
-    assert (wanted["node"], wanted["instanceType"], wanted["pricePerHour"]) == ("n1", "m5.large", 0.096)
-    assert wanted["reason"] == "group web launches m5.xlarge alone"
+    assert ask("plan", **files)["summary"]["cheaperTypesPerMonth"] == pytest.approx(0.096 * 730)
     reported = leeward("plan", "--snapshot", a_disruption_snapshot(tmp_path, **files), "--now", NOON).out
-    assert "wanted: m5.large at $0.096 in place of n1 would save $0.096 an hour, but group web launches" in reported
+    assert "cheaper instance types would save up to $70.08 a month on nodes that stay" in reported
 
 
 def test_the_summary_counts_nodes_and_dollars_a_month(ask):

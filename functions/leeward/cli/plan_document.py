@@ -8,7 +8,6 @@ from typing import Any
 
 from leeward.disruption.command import Command, MethodName, Plan, Verdict
 from leeward.disruption.refused_targets import RefusedTarget
-from leeward.disruption.wanted_types import WantedType
 from leeward.model.node import Node
 from leeward.model.quantity import CPU, MEMORY
 from leeward.snapshot.cluster import ClusterSnapshot
@@ -49,12 +48,12 @@ def to_json(
     *,
     listed: Collection[str],
     asked: MethodName | None = None,
-    wanted: Iterable[WantedType] = (),
+    cheaper_types: float | None = None,
     refused: Iterable[RefusedTarget] = (),
 ) -> dict[str, Any]:
     """Return the document that docs/command-line.md and `docs/schema/plan.json` describe. `listed`: the nodes that
-    count; commands on no such node are left out. `asked`: the one method that was asked for. `wanted`: types that
-    consolidation would want, `refused`: groups whose nodes refuse pods; both are said of listed nodes alone.
+    count; commands on no such node are left out. `asked`: the one method that was asked for. `cheaper_types`:
+    dollars an hour that they would save on listed nodes; `refused`: groups whose nodes refuse pods.
     """
     commands = [command for command in plan.commands if any(node in listed for node in command.nodes)]
     nodes = [(snapshot.node(name), verdicts) for name, verdicts in plan.verdicts.items() if name in listed]
@@ -67,10 +66,10 @@ def to_json(
         "summary": {
             **_totals([node for name in sorted(listed) if (node := snapshot.node(name))], commands, snapshot),
             "laterRuns": _may_go_on(plan, staying),
+            "cheaperTypesPerMonth": None if cheaper_types is None else round(cheaper_types * HOURS_A_MONTH, 2),
             "notConsidered": not_considered(plan.verdicts, staying, asked or MethodName.CONSOLIDATION),
         },
         "commands": [command_json(command) for command in commands],
-        "wantedTypes": [_wanted(one) for one in wanted if one.node in listed],
         "refusedTargets": [found for one in refused if (found := _refused(one, listed))["nodes"]],
         "nodes": entries,
     }
@@ -83,17 +82,6 @@ def _refused(refused: RefusedTarget, listed: Collection[str]) -> dict[str, Any]:
         "pod": refused.pod,
         "reason": refused.reason,
         "fix": refused.fix or None,
-    }
-
-
-def _wanted(wanted: WantedType) -> dict[str, Any]:
-    return {
-        "node": wanted.node,
-        "group": wanted.group,
-        "instanceType": wanted.type,
-        "pricePerHour": wanted.price,
-        "savingsPerHour": wanted.savings,
-        "reason": wanted.reason,
     }
 
 

@@ -24,11 +24,7 @@ def plan_report(
     tables += [_placements(document["commands"])] if pods else []
     tables += [_verdicts(document["nodes"], asked)] if verbose else []
     first, *more = tables
-    said = (
-        *_reasons(document["commands"]),
-        *_wanted(document["wantedTypes"]),
-        *_refused(document["refusedTargets"]),
-    )
+    said = (*_reasons(document["commands"]), *_refused(document["refusedTargets"]))
     return [*_summary(document), first, *said, *more, *warnings]
 
 
@@ -43,6 +39,8 @@ def _summary(document: Mapping[str, Any]) -> Iterator[str]:
             yield "that is one run: later ones may remove more nodes (--until-done plans them)"
     else:
         yield f"nothing to do{f' by {method}' if method else ''}"
+    if summary["cheaperTypesPerMonth"]:
+        yield f"cheaper instance types would save up to {monthly(summary['cheaperTypesPerMonth'])} on nodes that stay"
     yield from reasons_to_stay(summary["notConsidered"])
 
 
@@ -135,18 +133,6 @@ def _reasons(commands: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         zones = sorted({zone for one in command["replacements"] for zone in one["zones"]})
         launched = f"; launched in {' or '.join(zones)}" if zones else ""
         yield f"command {number}: {command['reason']}{launched}"
-
-
-def _wanted(wanted: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield a line for each type and cause, with its nodes: the one that would save most first."""
-    causes: dict[tuple[str, float, str], list[Mapping[str, Any]]] = {}
-    for one in wanted:
-        causes.setdefault((one["instanceType"], one["pricePerHour"], one["reason"]), []).append(one)
-    ordered = sorted(causes.items(), key=lambda cause: -sum(one["savingsPerHour"] for one in cause[1]))
-    for (name, price, reason), nodes in ordered[:MOST_CAUSES]:
-        saved = dollars(sum(one["savingsPerHour"] for one in nodes))
-        shown = nodes[0]["node"] if len(nodes) == 1 else count_of(len(nodes), "node")
-        yield f"wanted: {name} at {dollars(price)} in place of {shown} would save {saved} an hour, but {reason}"
 
 
 def _refused(refused: Sequence[Mapping[str, Any]]) -> Iterator[str]:

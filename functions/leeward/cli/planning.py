@@ -3,7 +3,7 @@
 Decides how a plan is read and printed; `leeward.disruption` makes it."""
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,12 +20,12 @@ from leeward.cli.plan_document import to_json
 from leeward.cli.plan_tables import plan_report
 from leeward.cli.plan_until_done import check_alone, show_until_done
 from leeward.cli.what_if import WhatIf, switched_on
+from leeward.disruption.cheaper_types import cheaper_types_save
 from leeward.disruption.command import Command, Decision, MethodName, Plan, Replacement
 from leeward.disruption.plan import plan_in
 from leeward.disruption.planning_state import PlanningState
 from leeward.disruption.refused_targets import RefusedTarget, refused_targets
 from leeward.disruption.validation import validate
-from leeward.disruption.wanted_types import WantedType, wanted_types
 from leeward.errors import InvalidInputError
 from leeward.model.facts import Prices
 from leeward.model.instance import CapacityType
@@ -53,11 +53,11 @@ def run(arguments: argparse.Namespace) -> int:
     only = MethodName(arguments.method) if arguments.method else None
     if arguments.until_done:
         return show_until_done(arguments, _with_all_prices(snapshot, context), only, listed)
-    plan, wanted, refused = _plan(
-        _with_all_prices(snapshot, context), context.ports.nodegroups, context.ports.instances, only, earlier
-    )
     names = {node.name for node in snapshot.nodes if listed.includes(node.labels, _group(snapshot, node))}
-    document = to_json(plan, snapshot, listed=names, asked=only, wanted=wanted, refused=refused)
+    plan, saved, refused = _plan(
+        _with_all_prices(snapshot, context), context.ports.nodegroups, context.ports.instances, only, earlier, names
+    )
+    document = to_json(plan, snapshot, listed=names, asked=only, cheaper_types=saved, refused=refused)
     show = partial(plan_report, document, pods=arguments.pods, verbose=arguments.verbose, asked=arguments.method)
     report = partial(show, warnings=plan.warnings)
     if not arguments.apply:
@@ -69,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _with_all_prices(snapshot: ClusterSnapshot, context: ClusterContext) -> ClusterSnapshot:
-    """Add the prices of all types of a folder: those that no group launches are wanted types at most. Live, a price
+    """Add the prices of all types of a folder: those that no group launches are cheaper types at most. Live, a price
     that the plan does not need would be a call for each type.
     """
     missing = snapshot.types.keys() - snapshot.prices.on_demand.keys() if context.folder is not None else set()
@@ -88,22 +88,23 @@ def _plan(
     instances: Instances,
     only: MethodName | None,
     earlier: Plan | None,
-) -> tuple[Plan, tuple[WantedType, ...], tuple[RefusedTarget, ...]]:
-    """Make the plan of one method or of all, or what still holds of an earlier plan; with the types that consolidation
-    would want, and the groups whose nodes refuse pods, where the plan is a new one.
+    names: Collection[str],
+) -> tuple[Plan, float | None, tuple[RefusedTarget, ...]]:
+    """Make the plan of one method or of all, or what still holds of an earlier plan; with what cheaper types would save
+    on the named nodes, and the groups whose nodes refuse pods, where the plan is a new one.
     """
     method = earlier.method if earlier is not None else only
     if method is MethodName.UNHEALTHY:
         plan = repair_plan(snapshot, instances.impaired(), _node_repair(snapshot, nodegroups))
         if earlier is None:
-            return plan, (), ()
+            return plan, None, ()
         known = {command.nodes for command in earlier.commands}
-        return replace(plan, commands=tuple(one for one in plan.commands if one.nodes in known)), (), ()
+        return replace(plan, commands=tuple(one for one in plan.commands if one.nodes in known)), None, ()
     if earlier is not None:
-        return validate(snapshot, earlier.method, earlier.commands), (), ()
+        return validate(snapshot, earlier.method, earlier.commands), None, ()
     state = PlanningState(snapshot)
     plan = plan_in(state, only=only)
-    return plan, wanted_types(state, plan), refused_targets(state, plan)
+    return plan, cheaper_types_save(state, plan, names), refused_targets(state, plan)
 
 
 def _node_repair(snapshot: ClusterSnapshot, nodegroups: KnownNodegroups) -> dict[str, NodeRepair]:
