@@ -139,8 +139,7 @@ def context_of(arguments: argparse.Namespace, verb: str, say: Callable[[str], No
     if arguments.snapshot is not None:
         from leeward.adapters.folder.reader import Folder
         from leeward.adapters.folder.wiring import folder_ports  # late: live needs no parsers of files
-        from leeward.cli.missing_files import missing_files
-        from leeward.cli.required_files import check_files
+        from leeward.cli.folder_files import check_files, missing_files
 
         folder = Folder(arguments.snapshot, arguments.cluster or "")
         check_files(folder, verb)

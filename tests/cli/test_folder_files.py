@@ -7,7 +7,7 @@ import jsonschema
 import pytest
 import yaml
 
-from leeward.cli.missing_files import EFFECTS, MISSING, POLICY, USED
+from leeward.cli.folder_files import COMMANDS, EFFECTS, MISSING, POLICY
 from tests.cli.command import NOON
 from tests.cli.snapshots import placement, upgrade
 from tests.cli.snapshots.disruption import a_disruption_snapshot
@@ -166,6 +166,6 @@ def test_a_plan_with_warnings_can_be_validated(leeward, tmp_path):
 
 
 def test_every_file_that_a_command_uses_has_an_effect():
-    used = {name for files in USED.values() for name in files}
+    used = {name for files in COMMANDS.values() for name in files.optional}
     assert used - {POLICY} == set(MISSING)
     assert {file for _, file in EFFECTS} <= used
