@@ -146,10 +146,10 @@ def gate_of(
         ids = [one.instance.id for one in members]
         early = {each for each in ids if each not in known or known[each].launched <= proven - CLOCKS}
         members = waited_for(members, early)
-    zones = zones_to_serve(preflight) if launches else ()
+    zones = zones_to_serve(preflight) if launches else frozenset()
     if reach is not None:
         served = {_zone(member) for member in members if member.age is Age.NEW}
-        zones = [zone for zone in zones if zone in served or zone in reach]
+        zones &= served.union(reach)
     return evaluate_gate(members, zones, preflight.target.labels, most=preflight.max_surge)
 
 
