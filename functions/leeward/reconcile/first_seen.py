@@ -63,7 +63,6 @@ def _lasting(node: Node, state: ClusterState, now: datetime) -> Iterator[str]:
         yield from (condition.type for condition in node.monitored if rule_for(condition, rules))
         if not node.ready and now - node.created > JOINS_WITHIN:
             yield READY
-    bare = replace(node, annotations={})
-    yield from (
-        taint.key for taint in node.taints if taint.key in FOREIGN_TAINTS and taint_since(bare, taint, now) is None
-    )
+    if foreign := [taint for taint in node.taints if taint.key in FOREIGN_TAINTS]:
+        bare = replace(node, annotations={})
+        yield from (taint.key for taint in foreign if taint_since(bare, taint, now) is None)
