@@ -13,8 +13,8 @@ from local.stack import LocalStack, LocalStackError
 BUCKET = "leeward-assets"
 PREFIX = "leeward/"
 NAME = "Leeward"  # of the CloudFormation stack
-_CAPABILITIES = ["CAPABILITY_NAMED_IAM"]
-_OFTEN = {"Delay": 1, "MaxAttempts": 600}  # the local CloudFormation takes seconds, more on a busy machine
+CAPABILITIES = ["CAPABILITY_NAMED_IAM"]
+OFTEN = {"Delay": 1, "MaxAttempts": 600}  # the local CloudFormation takes seconds, more on a busy machine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,15 +64,16 @@ def _deploy(stack: LocalStack, verb: str, package: Package, parameters: list[dic
         s3.upload_file(str(path), BUCKET, f"{PREFIX}{path.name}")
     change = cloudformation.create_stack if verb == "create" else cloudformation.update_stack
     url = f"{stack.endpoint}/{BUCKET}/{PREFIX}{package.template.name}"
-    change(StackName=NAME, TemplateURL=url, Parameters=parameters, Capabilities=_CAPABILITIES)
+    change(StackName=NAME, TemplateURL=url, Parameters=parameters, Capabilities=CAPABILITIES)
     try:
-        cloudformation.get_waiter(f"stack_{verb}_complete").wait(StackName=NAME, WaiterConfig=_OFTEN)
+        cloudformation.get_waiter(f"stack_{verb}_complete").wait(StackName=NAME, WaiterConfig=OFTEN)
     except Exception as error:
-        raise LocalStackError(f"{verb}-stack: {error}; {json.dumps(_failures(stack))}") from error
+        raise LocalStackError(f"{verb}-stack: {error}; {json.dumps(failures(stack))}") from error
     stack.take_over_access_entries()
 
 
-def _failures(stack: LocalStack) -> list[str]:
+def failures(stack: LocalStack) -> list[str]:
+    """Return the reason of each resource of the stack that failed."""
     events = stack.client("cloudformation").describe_stack_events(StackName=NAME)["StackEvents"]
     failed = [event for event in events if event["ResourceStatus"].endswith("FAILED")]
     return [f"{event['LogicalResourceId']}: {event.get('ResourceStatusReason', '')}" for event in failed]

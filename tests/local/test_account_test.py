@@ -17,6 +17,7 @@ from local.demo import ledger, scenario
 from local.fleet import GroupPlan, Network
 from local.workloads import apply_roles
 from tests.local.chain.conftest import called
+from tests.local.deployment import deploy
 
 pytestmark = pytest.mark.local
 
@@ -207,7 +208,7 @@ def test_a_scale_in_is_played_and_judged_and_everything_is_removed(local):
 
 def usual(stack, subnets):
     """The usual Leeward with a group of its own; answers the group's state, which must not change."""
-    stack.deploy(scenario.settings(stack))
+    deploy(stack, scenario.settings(stack))
     apply_roles(stack)
     fleet.build_group(stack, Network(vpc="", subnets=subnets), GroupPlan(name="web-usual", size=2))
     deadline = time.monotonic() + PATIENCE

@@ -18,6 +18,7 @@ from local.fleet import Network
 from local.stack import ROOT, LocalStack
 from local.workloads import apply_roles
 from tests.local.chain.webhook import Webhook, listening
+from tests.local.deployment import deploy
 from tests.tools import need
 
 
@@ -54,7 +55,7 @@ def stack(folder: str, tmp_path_factory: pytest.TempPathFactory, webhook: Webhoo
     need("kubectl")
     directory = tmp_path_factory.mktemp(f"stack-{Path(folder).name}")
     with LocalStack(directory=directory, boot_delay=0.5, termination_scale=0.1, pod_start=0.3) as running:
-        running.deploy(settings(running, webhook, folder))
+        deploy(running, settings(running, webhook, folder))
         apply_roles(running)
         # At a moment of their own choosing fn sync would put a hook on a group that a test means to have none on, fn
         # decide find nodes that are empty, fn reconciler do first what a test calls it for.

@@ -13,6 +13,7 @@ from local.stack import LocalStack
 from local.workloads import apply_roles
 from tests.adapters.hanging_server import HangingServer
 from tests.local.chain.conftest import Crew, called
+from tests.local.deployment import deploy
 
 log = logging.getLogger(__name__)
 pytestmark = [pytest.mark.local, pytest.mark.long]  # simulated worlds have two clusters and calls that hang in each run
@@ -43,7 +44,7 @@ def stack(tmp_path_factory, frozen):
         running.control("PUT", f"eks/{FROZEN}", known)
         settings = scenario.settings(running)
         settings["clusters"].append({**settings["clusters"][0], "name": FROZEN})
-        running.deploy(settings)
+        deploy(running, settings)
         apply_roles(running)
         for name in ("sync", "disruption-planner", "reconciler"):
             running.client("events").disable_rule(Name=f"leeward-{name}-schedule")

@@ -21,6 +21,7 @@ from local.stack import LocalStack
 from local.workloads import apply_roles
 from tests.local.chain.conftest import Crew, called, forget_what_is_cached
 from tests.local.chain.groups.test_disruption import closed_disruption, decided
+from tests.local.deployment import deploy
 
 POOL = "story.example/pool"  # label of a node: its group
 PRICES = {"m5.large": 0.096, "m5.xlarge": 0.192, "m5.2xlarge": 0.384}
@@ -231,7 +232,7 @@ class Stage:
 def deployed(directory: Path) -> Iterator[Stage]:
     """Deploy Leeward for a cluster whose policies `leeward policy apply` writes; a caller of the command has access."""
     with LocalStack(directory=directory, boot_delay=0.5, termination_scale=0.1, pod_start=0.3) as stack:
-        stack.deploy({"clusters": [{"name": stack.cluster}]})
+        deploy(stack, {"clusters": [{"name": stack.cluster}]})
         apply_roles(stack)
         fleet.let_in(stack)
         for name in ("sync", "disruption-planner", "reconciler"):
