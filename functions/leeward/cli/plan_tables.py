@@ -40,7 +40,7 @@ def _summary(document: Mapping[str, Any]) -> Iterator[str]:
     else:
         yield f"nothing to do{f' by {method}' if method else ''}"
     if summary["cheaperTypesPerMonth"]:
-        yield f"on nodes that stay, cheaper types would save up to {monthly(summary['cheaperTypesPerMonth'])}"
+        yield f"cheaper instance types could save {monthly(summary['cheaperTypesPerMonth'])}, if groups launched them"
     yield from reasons_to_stay(summary["notConsidered"])
 
 
