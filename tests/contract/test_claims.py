@@ -87,7 +87,6 @@ FULL = a_cause(
     hook_default=HookResult.ABANDON,
     force=True,
     options=FLAGS,
-    saves=0.123456,
 )
 OTHER = a_cause("event-2", CauseKind.ASG_TERMINATE, at=LATER)
 

@@ -1,10 +1,7 @@
-"""Facts that a disruption run keeps for reports: budgets of its nodes at both validations, and what each end saves."""
+"""Facts that a disruption run keeps for reports: budgets of its nodes at both validations."""
 
-import pytest
-
-from leeward.model.termination import CauseKind
 from simulation import functions
-from tests.simulation.disruption_stand_in import Disrupted, a_fleet, a_wasteful_fleet
+from tests.simulation.disruption_stand_in import Disrupted, a_fleet
 from tests.simulation.fleet_stand_in import budget, deployment
 
 ONE_NODE = "default/web"
@@ -27,14 +24,3 @@ def test_each_validation_passes_on_the_budgets_of_its_nodes(monkeypatch):
         minimum, expected, samples = healthy[ONE_NODE]
         assert (minimum, expected, len(samples)) == (3, 4, 1)
     assert all("healthy" not in call_output for step, call_output in outputs if step in {"taint", "follow", "end"})
-
-
-def test_each_node_of_a_consolidation_carries_its_share_of_the_savings():
-    world = Disrupted(a_wasteful_fleet()).run()
-    records = world.world.claims.records.values()
-    saves = [cause.saves for record in records for cause in record.all_causes if cause.kind is CauseKind.UNDERUTILIZED]
-    command = world.record.commands[0]
-    assert command.savings
-    assert pytest.approx(command.savings / len(command.nodes)) in saves
-    others = [cause.saves for record in records for cause in record.all_causes if cause.kind is CauseKind.SURPLUS]
-    assert set(others) <= {None}

@@ -74,15 +74,10 @@ def _request_one(record: DisruptionRecord, command: Command, node: str, instance
     why = f"{record.method.value}: {command.reason}"
     said = "its group shrinks by it: it is not needed, or what replaces it was launched ahead"
     causes = (
-        Cause(id=cause_id(record, instance.id), kind=record.cause, at=now, reason=why, saves=_share(command)),
+        Cause(id=cause_id(record, instance.id), kind=record.cause, at=now, reason=why),
         capacity_ledger.surplus(surge_of(record, instance.id), now, said),
     )
     request(subject, causes, ports)
-
-
-def _share(command: Command) -> float | None:
-    """Return the dollars an hour that each node of the command saves."""
-    return None if command.savings is None else command.savings / len(command.nodes)
 
 
 def with_results(record: DisruptionRecord, terminations: Mapping[str, TerminationRecord]) -> DisruptionRecord:

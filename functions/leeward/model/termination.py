@@ -74,13 +74,11 @@ class Cause:
 
     `deadline`: when EC2 takes the instance, when the hook times out, or the `--deadline` of a manual drain, by kind;
     `leeward.model.deadlines` says which of them count. `hook_default`: the result of the hook when it times out, None
-    if not known. `saves`: dollars an hour that the end of this instance saves, its share of a disruption command's,
-    None where that is not known. `force`: pods that do not leave in time are deleted, whatever the policy says.
-    `options`: the flags of a manual drain. `state`: of a state change, EC2's state when it was asked about the message;
-    empty if it was not asked, or reported another. `saves`: dollars an hour that the end of the instance saves, its
-    share of a disruption command's; None: not known, or nothing to save. `surge`: of a surplus, the surge instance that
-    this termination has to offset. `reboot`: the instance stays, and is rebooted once its pods have left. `together`:
-    how many instances EC2 takes that were claimed within about a minute, this one among them; 0 where EC2 takes none.
+    if not known. `force`: pods that do not leave in time are deleted, whatever the policy says. `options`: the flags of
+    a manual drain. `state`: of a state change, EC2's state when it was asked about the message; empty if it was not
+    asked, or reported another. `surge`: of a surplus, the surge instance that this termination has to offset. `reboot`:
+    the instance stays, and is rebooted once its pods have left. `together`: how many instances EC2 takes that were
+    claimed within about a minute, this one among them; 0 where EC2 takes none.
     """
 
     id: str
@@ -95,7 +93,6 @@ class Cause:
     options: DrainOptions | None = None
     state: str = ""
     surge: SurgeInstance | None = None
-    saves: float | None = None
     reboot: Reboot | None = None
     together: int = 0
     awaits_launch: bool = False  # of an upgrade that requests the offset of a launch later: the empty node waits for it

@@ -37,7 +37,6 @@ TERMINATION = "termination"  # value of the sparse index's hash key, and first p
 ONCE = "once"
 COUNT = "count"
 MALFORMED = (AttributeError, KeyError, TypeError, ValueError)  # of an item in another shape than expected
-MILLION = 1_000_000  # the table holds whole numbers: dollars an hour in millionths
 
 Item = dict[str, Any]  # plain Python values; `claims` handles the wire's types
 
@@ -122,7 +121,6 @@ def cause_item(cause: Cause, joined: datetime, *, period: int) -> Item:
             "state": cause.state or None,
             "options": cause.options.to_json() if cause.options else None,
             "surge": surge_item(cause.surge) if cause.surge else None,
-            "savesMillionths": None if cause.saves is None else round(cause.saves * MILLION),
             "reboot": _reboot_item(cause.reboot) if cause.reboot else None,
             "together": cause.together or None,
             "awaitsLaunch": cause.awaits_launch or None,
@@ -237,7 +235,6 @@ def _cause_of(id: str, raw: Mapping[str, Any]) -> Cause:
         state=raw.get("state", ""),
         options=DrainOptions.from_json(raw["options"]) if "options" in raw else None,
         surge=surge_of(raw["surge"]) if "surge" in raw else None,
-        saves=raw["savesMillionths"] / MILLION if "savesMillionths" in raw else None,
         reboot=_reboot_of(raw["reboot"]) if "reboot" in raw else None,
         together=int(raw.get("together", 0)),
         awaits_launch=bool(raw.get("awaitsLaunch", False)),
