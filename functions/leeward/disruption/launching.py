@@ -6,7 +6,8 @@ serve the group the desired size brings the replacement (`replacements`); a comm
 replacement is dropped."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 from leeward.disruption.command import Command, Replacement
 from leeward.disruption.lease import written
@@ -15,48 +16,80 @@ from leeward.disruption.replacements import await_growth, can_grow, raise_sizes
 from leeward.errors import LeewardError
 from leeward.model.facts import ClusterFacts
 from leeward.model.group import Group
+from leeward.model.instance import Instance
 from leeward.model.reservation import Pool
+from leeward.model.subnet import Subnet
 from leeward.model.zonal_shift import ZonalShifts
 from leeward.placement.replacement import Known, Leaving, plan_launch
 from leeward.placement.scene import SeededChance
 from leeward.policy.selection import policy_for
 from leeward.ports import Ports
 from leeward.ports.clock import Clock
-from leeward.ports.compute import Instances
 from leeward.ports.kubernetes import Clusters
 from leeward.ports.records import Catalog
+from leeward.termination.freshness import LAUNCH_MAX_AGE
 
 
 def launch_all(record: DisruptionRecord, ports: Ports, *, may_grow: bool = True) -> DisruptionRecord:
     """Launch every outstanding replacement, one after the other; each is recorded before the next. `may_grow`: where
     LaunchInstances is refused, raise the desired size; else the command is dropped.
     """
-    shifts, begun = ports.catalog.zonal_shifts(record.cluster), record
+    begun = record
+    sight = _Sight(shifts=ports.catalog.zonal_shifts(record.cluster))
     for key in record.to_launch():
         if command_of(key) not in record.active_commands:
             continue  # another of its replacements was refused
         if key not in record.orders:
-            record = _ordered(record, key, shifts, ports)
-        record = _fulfilled(record, key, shifts, ports, may_grow=may_grow)
+            record = _ordered(record, key, sight, ports)
+        record = _fulfilled(record, key, sight, ports, may_grow=may_grow)
     return raise_sizes(record, begun, ports)
 
 
-def _ordered(record: DisruptionRecord, key: str, shifts: ZonalShifts, ports: Ports) -> DisruptionRecord:
+@dataclass(slots=True, kw_only=True)
+class _Sight:
+    """AWS as the launches of one step see it: read for all of them together, and again once it is older than a launch
+    may use. Each launch takes an address off its subnet, as EC2 counts it from then on.
+    """
+
+    shifts: ZonalShifts
+    at: datetime | None = None
+    groups: Mapping[str, Group] = field(default_factory=dict)
+    subnets: dict[str, Subnet] = field(default_factory=dict)
+    instances: Mapping[str, Instance] = field(default_factory=dict)
+
+    def renew(self, record: DisruptionRecord, ports: Ports) -> None:
+        """Read the groups, subnets and instances of all replacements that are still to be launched."""
+        now = ports.clock.now()
+        if self.at is not None and now - self.at < LAUNCH_MAX_AGE:
+            return
+        keys = record.to_launch()
+        self.groups = ports.groups.describe(sorted({record.planned(key).group for key in keys}))
+        names = sorted({name for group in self.groups.values() for name in group.subnets})
+        self.subnets = dict(ports.network.subnets(names)) if names else {}
+        firsts = {record.commands[command_of(key)].nodes[0] for key in keys}
+        self.instances = ports.instances.describe(sorted(record.nodes[name] for name in firsts))
+        self.at = now
+
+    def launched_in(self, name: str) -> None:
+        """Take the address of a new node off its subnet."""
+        if (subnet := self.subnets.get(name)) is not None:
+            self.subnets[name] = replace(subnet, free_ips=max(subnet.free_ips - 1, 0))
+
+
+def _ordered(record: DisruptionRecord, key: str, sight: _Sight, ports: Ports) -> DisruptionRecord:
     """Place the replacement now, in the zones that the plan names; the order is written before the first call."""
     number = command_of(key)
-    options, why = _places(record, key, shifts, ports)
+    options, why = _places(record, key, sight, ports)
     if not options:
         return written(record.drop({number: f"no subnet for its replacement: {why}"}), ports.disruptions)
     return written(replace(record, orders={**record.orders, key: ",".join(options)}), ports.disruptions)
 
 
-def _fulfilled(
-    record: DisruptionRecord, key: str, shifts: ZonalShifts, ports: Ports, *, may_grow: bool
-) -> DisruptionRecord:
+def _fulfilled(record: DisruptionRecord, key: str, sight: _Sight, ports: Ports, *, may_grow: bool) -> DisruptionRecord:
     """Request the order, in one subnet after the other. During a zonal shift no desired size is raised: the group would
     choose the zone by itself.
     """
-    (number, place), wanted = replacement_of(key), record.planned(key)
+    (number, place), wanted, shifts = replacement_of(key), record.planned(key), sight.shifts
     while record.orders.get(key):
         where, _, others = record.orders[key].partition(",")
         zone, _, subnet = where.partition("/")
@@ -64,6 +97,7 @@ def _fulfilled(
         answer = ports.groups.launch(group=wanted.group, subnet=subnet, token=token)
         left = {name: order for name, order in record.orders.items() if name != key}
         if answer.launched:
+            sight.launched_in(subnet)
             node = SurgeNode(command=number, replacement=place, group=wanted.group, zone=zone, subnet=subnet)
             launched = {**record.launched, answer.launched[0]: node}
             return written(replace(record, orders=left, launched=launched), ports.disruptions)
@@ -80,15 +114,15 @@ def _fulfilled(
     return record
 
 
-def _places(record: DisruptionRecord, key: str, shifts: ZonalShifts, ports: Ports) -> tuple[list[str], str]:
+def _places(record: DisruptionRecord, key: str, sight: _Sight, ports: Ports) -> tuple[list[str], str]:
     """Return `zone/subnet` values, best first, and why there is none."""
     wanted, command = record.planned(key), record.commands[command_of(key)]
-    group = ports.groups.describe([wanted.group]).get(wanted.group)
+    sight.renew(record, ports)
+    group, live = sight.groups.get(wanted.group), sight.subnets
     if group is None:
         return [], f"Auto Scaling does not know the group {wanted.group}"
-    live = ports.network.subnets(group.subnets) if group.subnets else {}
     known = Known(
-        facts=replace(_facts(record.cluster, ports.catalog), shifts=shifts),
+        facts=replace(_facts(record.cluster, ports.catalog), shifts=sight.shifts),
         subnets=tuple(live[name] for name in group.subnets if name in live and live[name].zone in wanted.zones),
         cluster=record.cluster,
         short=_short(record.cluster, ports.clock, ports.catalog),
@@ -96,20 +130,24 @@ def _places(record: DisruptionRecord, key: str, shifts: ZonalShifts, ports: Port
     )
     if not known.subnets:
         return [], f"none of its subnets is in {', '.join(wanted.zones)}"
-    leaving = _leaving(record, command, wanted, ports.clusters, ports.instances)
+    leaving = _leaving(record, command, wanted, ports.clusters, sight.instances)
     plan = plan_launch(group, leaving, known, SeededChance(f"{record.cluster}/{record.number}/{key}"))
     return [f"{one.zone}/{one.subnet}" for one in plan.options if one.zone in wanted.zones], plan.nowhere
 
 
 def _leaving(
-    record: DisruptionRecord, command: Command, wanted: Replacement, clusters: Clusters, instances: Instances
+    record: DisruptionRecord,
+    command: Command,
+    wanted: Replacement,
+    clusters: Clusters,
+    instances: Mapping[str, Instance],
 ) -> Leaving:
     """Return the pods that need capacity: at most those of the command's nodes. The cores of its first node are
     subtracted from that node's zone, so that zones stay balanced where no rule forbids it.
     """
     kubernetes = clusters.kubernetes(record.cluster)
     name = command.nodes[0]
-    instance = instances.describe([record.nodes[name]]).get(record.nodes[name])
+    instance = instances.get(record.nodes[name])
     node = kubernetes.node(name)
     return Leaving(
         instance=record.nodes[name],
