@@ -216,7 +216,7 @@ def detect_resize(record: UpgradeRecord, *, desired: int, of_others: int, shrunk
     """
     if record.others_scaled is not None or record.orders:
         return record
-    explained = record.desired + len(record.ahead) + record.raised + of_others
+    explained = record.explained + of_others
     grown = desired > explained
     if not grown and not shrunk:
         return replace(record, others_seen=None) if record.others_seen else record

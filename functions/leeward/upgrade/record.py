@@ -210,6 +210,11 @@ class UpgradeRecord:
         return len(self.ahead) + sum(order.count for order in self.orders.values())
 
     @property
+    def explained(self) -> int:
+        """Desired size of the group where no other actor has changed it since the sizes were measured."""
+        return self.desired + len(self.ahead) + self.raised
+
+    @property
     def unassigned(self) -> tuple[str, ...]:
         """New instances that no termination is requested to offset."""
         return tuple(new for new, surge in self.ahead.items() if surge.offset_by is None)

@@ -16,6 +16,7 @@ from leeward.ports.compute import Templates
 from leeward.ports.kubernetes import Clusters
 from leeward.ports.records import Claims
 from leeward.snapshot.gather import read_specs
+from leeward.termination import capacity_ledger
 from leeward.termination.capacity_ledger import by_request, shrunk_since
 from leeward.termination.readable_records import read_apart
 from leeward.upgrade.alarms import announce, taken_back, watch_of, with_alarms, with_rollback
@@ -169,8 +170,8 @@ def _without_gone(ledger: LedgerView, observation: Observation) -> UpgradeRecord
 
 
 def _resized(record: UpgradeRecord, observation: Observation, ports: Ports, *, gating: bool) -> UpgradeRecord:
-    """Detect changes of the size by others. The history is read for shrinking, other terminations only when the group
-    is larger than the record explains. Where no launch of the upgrade is in the size, the changed size is the one to
+    """Detect changes of the size by others. The history is read where the group is not as the record explains, other
+    terminations only where it is larger. Where no launch of the upgrade is in the size, the changed size is the one to
     restore, also a smaller one from which others took members out with decrement. So it is at the gate once the
     launches that are in it have been left to others: without launches ahead the gate would wait for new nodes that
     never come.
@@ -178,18 +179,28 @@ def _resized(record: UpgradeRecord, observation: Observation, ports: Ports, *, g
     if record.others_scaled is not None:
         left = without(record, record.unassigned)  # the old node of such a launch has not left: it is left to others
         return measured(left, observation.group, ports) if gating and not left.in_sizes else record
-    activities = ports.groups.activities(record.group, record.measured)
-    shrunk = shrunk_since(activities, record.measured)
-    record = _without_taken(record, observation, activities, ports.claims)
-    if not shrunk:
-        record = settled(record, observation, activities, ports.claims)
+    shrunk = False
+    if not _is_explained(record, observation):
+        activities = ports.groups.activities(record.group, record.measured)
+        shrunk = shrunk_since(activities, record.measured)
+        record = _without_taken(record, observation, activities, ports.claims)
+        if not shrunk:
+            record = settled(record, observation, activities, ports.claims)
     desired = observation.group.desired
-    mine = record.desired + len(record.ahead) + record.raised
-    others = launched_by_others(observation.group, ports.claims) if desired > mine else 0
+    others = launched_by_others(observation.group, ports.claims) if desired > record.explained else 0
     resized = detect_resize(record, desired=desired, of_others=others, shrunk=shrunk, now=ports.clock.now())
     if not record.in_sizes and (resized.others_scaled is not None or desired < record.desired):
         return measured(record, observation.group, ports)
     return resized
+
+
+def _is_explained(record: UpgradeRecord, observation: Observation) -> bool:
+    """Return whether the desired size is the recorded one and every launch that awaits an old node stays in the group:
+    then no other actor has changed the size, and the group's history can tell nothing new. A launch that is owed is
+    settled from the history.
+    """
+    present = observation.group.desired == record.explained and not record.owed
+    return present and capacity_ledger.staying(observation.group) >= set(record.unassigned)
 
 
 def _without_taken(

@@ -137,3 +137,33 @@ def test_the_size_is_measured_again_once_others_have_offset_the_last_launch_with
     draining(system, desired=5, launched=1, ahead={NEW: SurgeNode(zone=ZONE)}, sized=now - timedelta(hours=2))
     STEPS["gate"](RUN, {}, system.ports)
     assert system.upgrades.records[GROUP].desired == restored
+
+
+def asked_in_a_turn(desired=2, **given):
+    """Questions of one turn about the group's history and the addresses of its subnets. Two nodes, one launched ahead,
+    so that two are explained.
+    """
+    system = a_rolling_group()
+    system.groups.by_name[GROUP] = replace(system.groups.by_name[GROUP], desired=desired, maximum=5)
+    draining(system, **{"desired": 1, "surge": 1, "launched": 1, "ahead": {NEW: SurgeNode(zone=ZONE)}, **given})
+    STEPS["drain"](RUN, {}, system.ports)
+    return system.groups.asked["activities"], system.network.asked["subnets"]
+
+
+def test_a_turn_in_which_the_group_is_as_recorded_asks_for_neither_history_nor_addresses():
+    assert asked_in_a_turn() == (0, 0)
+
+
+def test_a_turn_that_launches_asks_for_addresses():
+    assert asked_in_a_turn(desired=1, launched=0, ahead={}) == (0, 1)
+
+
+@pytest.mark.parametrize("desired", [1, 3])
+def test_the_history_is_read_where_the_size_is_not_the_recorded_one(desired):
+    assert asked_in_a_turn(desired=desired)[0] == 1
+
+
+def test_the_history_is_read_where_a_launch_has_left_the_group_or_is_owed():
+    gone = {NEW: SurgeNode(zone=ZONE), "i-0gone": SurgeNode(zone=ZONE)}
+    assert asked_in_a_turn(desired=3, launched=2, ahead=gone)[0] == 1
+    assert asked_in_a_turn(owed=1)[0] == 1

@@ -99,7 +99,7 @@ def _taken_by_others(
     smaller than the record explains, and only launches that no termination is requested to offset. Where each is
     requested, as many are owed: `launches` adds them, and the next turn settles them.
     """
-    lacking = record.desired + len(record.ahead) + record.raised - observation.group.desired
+    lacking = record.explained - observation.group.desired
     others = _decrements(record, activities, claims)[:lacking] if lacking > 0 and record.ahead else []
     for name, new in zip(others, reversed(record.unassigned), strict=False):
         record = replace(without(record, [new]), taken=_with_taken(record, name))

@@ -169,8 +169,10 @@ def places_for(
     avoid: frozenset[str] = frozenset(),
 ) -> list[tuple[str, str]]:
     """Return (zone, subnet) for each zone asked for, those left out that have no subnet with free addresses. `avoid`:
-    subnets that have just lacked capacity, taken last.
+    subnets that have just lacked capacity, taken last. A turn that launches nothing asks for no addresses.
     """
+    if not zones:
+        return []
     facts, known = _facts(observation, catalog), _subnets(observation.group, network)
     places: list[tuple[str, str]] = []
     for zone in zones:
