@@ -110,8 +110,10 @@ def _of_group(record: TerminationRecord, group: SeenGroup, message: Interruption
 
 
 def _is_known(record: TerminationRecord, now: datetime) -> bool:
-    """Return whether EC2 need not confirm that it has ended the instance: it has reported so before."""
-    seen = record.seen.instance if record.seen and _is_over(record) else instance_fact(record, now)
+    """Return whether EC2 need not confirm that it has ended the instance: it has reported so before, to a step or for
+    an earlier message.
+    """
+    seen = instance_fact(record, now)
     return seen is not None and seen.state in ENDED
 
 

@@ -86,6 +86,19 @@ def test_ec2s_word_that_it_ends_is_confirmed_once(leaving):
     assert asked(leaving) == (0, 0, 0)
 
 
+def test_an_end_that_ec2_confirmed_for_a_message_is_not_confirmed_again_once_the_termination_is_closed(leaving):
+    system = leaving.system
+    system.instances.set_state(I, "shutting-down")
+    leaving.deliver(state_change("shutting-down"))
+    version = system.claims.records[I].version
+    system.claims.close(I, version=version, outcome=Outcome.TERMINATED, now=system.clock.now())
+    system.kubernetes.by_name.clear()
+    asked(leaving)
+    leaving.deliver(state_change("terminated", "state-2"))
+    assert asked(leaving) == (0, 0, 0)
+    assert system.claims.records[I].status is Status.CLOSED
+
+
 @pytest.mark.parametrize("is_open", [True, False])
 def test_a_termination_that_is_under_way_learns_that_ec2_takes_its_instance_after_its_policy_is_removed(
     leaving, is_open
