@@ -3,7 +3,7 @@
 import pytest
 
 from bench.calls import MOST_DESCRIBES, MOST_IDLE, MOST_LISTS, MOST_TABLE_CALLS, missed
-from bench.calls_worlds import idle_hour, scale_in, spot_warning
+from bench.calls_worlds import disruption, idle_hour, scale_in, spot_warning, upgrade
 
 
 @pytest.fixture(scope="module", params=[spot_warning, scale_in], ids=["spot warning", "scale-in"])
@@ -37,3 +37,8 @@ def test_an_idle_hour_costs_few_describe_calls():
     scene = idle_hour(nodes=5)
     assert scene.counts.describes(scene.counts.functions) <= MOST_IDLE
     assert missed(scene) == []
+
+
+@pytest.mark.parametrize("run", [disruption, pytest.param(upgrade, marks=pytest.mark.long)])
+def test_a_node_of_a_run_costs_few_describe_calls_schedules_included(run):
+    assert missed(run()) == []
