@@ -3,7 +3,7 @@
 Decides nothing; a step observes, calls the pure modules, executes their decision and records it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from leeward.budgets.healthy_pods import HealthSample, samples_of
 from leeward.cluster.facets import Known
@@ -22,24 +22,25 @@ from leeward.ports.records import Claims
 from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.termination import capacity_ledger
 from leeward.termination.maximum_size import owners_maximum
-from leeward.termination.readable_records import read_apart
+from leeward.termination.readable_records import ReadableRecords, read_apart
 from leeward.time_budget import SearchTime
 from leeward.upgrade.members import Target
 from leeward.upgrade.preflight.model import FOR_SEARCH, Preflight, PreflightInputs
 from leeward.upgrade.record import UpgradeRecord, UpgradeRequest
 from leeward.upgrade.surge.sizes import Strategy, max_surge, parallelism
-from leeward.upgrade.waves.shared_budgets import others_of, surplus_requested, terminating_elsewhere
+from leeward.upgrade.waves.shared_budgets import others_of, surplus_among, terminating_elsewhere
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
     """One observation. `instances`: the group's members as EC2 sees them; `paused`: why the pause switch stops upgrades
-    of the group, empty if it does not.
+    of the group, empty if it does not; `terminations`: records of the members and of what the upgrade terminates.
     """
 
     preflight: Preflight
     instances: Mapping[str, Instance]
     settings: ClusterSettings
+    terminations: ReadableRecords = field(default_factory=ReadableRecords)
     paused: str = ""
 
     @property
@@ -97,10 +98,13 @@ def observe(record: UpgradeRecord, ports: Ports, inputs: PreflightInputs | None 
         groups={group.name: group, **others},
         instances=instances,
         hooks={group.name: ports.groups.hooks(group.name)},
-        terminating=terminating_elsewhere(record, others, ports).all
-        | surplus_requested([group, *others.values()], ports.claims),
+        terminating=terminating_elsewhere(record, others, ports).all,
         shifts=Known(ports.catalog.zonal_shifts(record.cluster)),
     )
+    members = [member.id for one in (group, *others.values()) for member in one.instances]
+    terminations = read_apart((*members, *record.under_way), ports.claims)
+    requested = surplus_among(members, terminations.read)
+    snapshot = replace(snapshot, terminating=snapshot.terminating | requested)
     given = inputs or PreflightInputs(force=record.request.force, selected=policy is not None)
     preflight = Preflight.of(snapshot, group, chosen, record.target, given, only_ready=True)
     preflight = replace(preflight, time=SearchTime(ports.budget).part(FOR_SEARCH))
@@ -108,6 +112,7 @@ def observe(record: UpgradeRecord, ports: Ports, inputs: PreflightInputs | None 
         preflight=_running(preflight, record),
         instances=instances,
         settings=policies.settings,
+        terminations=terminations,
         paused=policies.pauses.voluntary(group.name),
     )
 

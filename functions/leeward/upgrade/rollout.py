@@ -71,8 +71,9 @@ def take_turn(before: UpgradeRecord, ports: Ports, *, drains: bool) -> Turn:
     """Take one turn. `drains`: whether terminations of old nodes may be requested, or new ones only launched."""
     before = launch_ordered(before, ports)  # a launch whose response was lost comes before every count
     observation = observe(before, ports)
-    records = read_apart(before.under_way, ports.claims)
-    ends, ledger = records.read, conclude(before, records.read, records.unreadable.keys())
+    known = observation.terminations
+    ends = {old: known.read[old] for old in before.under_way if old in known.read}
+    ledger = conclude(before, ends, before.under_way.keys() & known.unreadable.keys())
     record = without_misfits(_without_gone(ledger, observation), ledger.unclaimed, ends, observation.preflight)
     record = _resized(adopted(record, observation), observation, ports, gating=not drains)
     record = with_canary(record, observation, ports.clock.now())

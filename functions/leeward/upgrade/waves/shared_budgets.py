@@ -89,8 +89,14 @@ def surplus_requested(groups: Iterable[Group], claims: Claims) -> frozenset[str]
     """Return the members whose open termination an offset alone requests: one read of the table for a hundred members.
     Each counts from its claim on, so that its turn comes.
     """
-    records = read_apart((member.id for group in groups for member in group.instances), claims).read
-    return frozenset(name for name, one in records.items() if is_under_way(one) and only_surplus(one))
+    members = [member.id for group in groups for member in group.instances]
+    return surplus_among(members, read_apart(members, claims).read)
+
+
+def surplus_among(members: Iterable[str], records: Mapping[str, TerminationRecord]) -> frozenset[str]:
+    """Return the same of records that were read."""
+    known = ((name, records[name]) for name in members if name in records)
+    return frozenset(name for name, one in known if is_under_way(one) and only_surplus(one))
 
 
 def still_allowed(
