@@ -9,6 +9,7 @@ Kubernetes is counted request by request, pages of a list as one.
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sized
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from math import ceil, inf
 from typing import Any, cast
 
@@ -17,6 +18,7 @@ from leeward.adapters.aws.instances import CHECKS, EMPTY_LASTS, FILTER_VALUES
 from leeward.adapters.aws.launch_templates import TYPES_PER_CALL
 from leeward.model.group import Group
 from leeward.model.launch import LaunchSettings
+from leeward.model.termination import Cause, Subject, TerminationRecord
 from simulation.world import World
 
 TERMINATION = frozenset({"interruption", "terminate", "drain"})  # functions that work on the termination of one node
@@ -230,14 +232,35 @@ def _kept_while_empty(what: str, number: int, remembered: Remembered) -> Callabl
 
 
 def _table() -> Operations:
-    """Return the operations of termination records only; `read_all` counts one call for each hundred."""
-    writes = "begin_attempt claim close count failed forget_reboot note note_attempt note_reboot once plan saw surge"
+    """Return the operations of termination records only; `read_all` counts one call for each hundred. The token of a
+    pause, which the state machine writes, is no call of a function.
+    """
+    writes = (
+        "begin_attempt begin_plan close count failed forget_reboot note note_attempt note_reboot once plan replaced"
+    )
     operations: Operations = {
-        name: lambda *_, **__: _one("dynamodb:UpdateItem") for name in (*writes.split(), "withdraw")
+        name: lambda *_, **__: _one("dynamodb:UpdateItem") for name in (*writes.split(), "saw", "surge", "withdraw")
     }
+    operations["claim"] = _claim_calls
     operations["read"] = lambda *_: _one("dynamodb:GetItem")
     operations["read_all"] = lambda _, names: _batched("dynamodb:BatchGetItem", names, 100)
     return operations
+
+
+def _claim_calls(
+    answer: TerminationRecord | None,
+    _subject: Subject,
+    _cause: Cause,
+    _now: datetime,
+    known: TerminationRecord | None = None,
+    **_: object,
+) -> Made:
+    """Return the calls of a claim: a new record is put, one that the caller knows is joined at once; any other is found
+    by the write of a new one, which fails.
+    """
+    first = ("dynamodb:PutItem", 1) if known is None else ("dynamodb:UpdateItem", 1)
+    is_new = answer is not None and answer.version == 1
+    return (first,) if is_new or known is not None else (first, ("dynamodb:UpdateItem", 1))
 
 
 def _one(operation: str) -> Made:

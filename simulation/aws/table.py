@@ -4,7 +4,10 @@ machine."""
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Any
 
+from leeward.adapters.aws.record_items import record_of
+from leeward.adapters.aws.whole_items import whole_item
 from leeward.errors import ObjectGoneError, RecordChangedError
 from leeward.model.seen import Seen
 from leeward.model.surge_instance import Settlement, SurgeInstance
@@ -51,11 +54,20 @@ class SimClaims:
         """Return the current records of the instances."""
         return {name: self.wire.parsed(name, self.records[name]) for name in instances if name in self.records}
 
-    def claim(self, subject: Subject, cause: Cause, now: datetime) -> TerminationRecord:
+    def claim(
+        self,
+        subject: Subject,
+        cause: Cause,
+        now: datetime,
+        known: TerminationRecord | None = None,
+        *,
+        also: Sequence[Cause] = (),
+    ) -> TerminationRecord:
         """Open, join or reopen the record, or return the one that knows the cause already."""
-        there, known = self.records.get(subject.instance), self.read(subject.instance)
-        if known is not None and known.knows(cause.id):
-            return known
+        del known  # it saves a call and changes nothing else
+        there, present = self.records.get(subject.instance), self.read(subject.instance)
+        if present is not None and present.knows(cause.id):
+            return present
         if there is not None:  # one that was taken back joins again
             there = replace(there, earlier_causes=tuple(one for one in there.earlier_causes if one.id != cause.id))
         if there is None:
@@ -65,7 +77,7 @@ class SimClaims:
                 status=Status.OPEN,
                 attempt=1,
                 version=1,
-                causes=(cause,),
+                causes=(cause, *also),
                 times={"claimed": now},
             )
         elif there.status is Status.OPEN:
@@ -92,24 +104,21 @@ class SimClaims:
         *,
         times: Mapping[str, datetime] | None = None,
         heartbeats: Mapping[str, datetime] | None = None,
-        replacement: Replacement | None = None,
         offsets: Mapping[SurgeInstance, Settlement] | None = None,
-        node: str | None = None,
         boot: str | None = None,
-    ) -> None:
+        seen: Seen | None = None,
+    ) -> TerminationRecord:
         """Record progress. Version, causes and status stay; a time that is set stays, but for OVERWRITTEN_TIMES."""
         there = self._present(instance)
-        self._put(
-            replace(
-                there,
-                times=_with_times(there, times),
-                heartbeats={**there.heartbeats, **(heartbeats or {})},
-                replacement=replacement or there.replacement,
-                offsets={**(offsets or {}), **there.offsets},
-                subject=replace(there.subject, node=node) if node else there.subject,
-                boot=there.boot or boot or "",
-            )
+        noted = replace(
+            there,
+            times=_with_times(there, times),
+            heartbeats={**there.heartbeats, **(heartbeats or {})},
+            offsets={**(offsets or {}), **there.offsets},
+            boot=there.boot or boot or "",
+            seen=seen or there.seen,
         )
+        return self._parsed(self._put(noted))
 
     def note_attempt(
         self,
@@ -119,18 +128,24 @@ class SimClaims:
         times: Mapping[str, datetime] | None = None,
         blocked_by: Sequence[str] | None = None,
         evicted: int = 0,
-    ) -> None:
+        node: str | None = None,
+        boot: str | None = None,
+        seen: Seen | None = None,
+    ) -> TerminationRecord:
         """Record progress the same way, while the record is in this attempt."""
         there = self._present(instance)
-        if attempt == there.attempt:
-            self._put(
-                replace(
-                    there,
-                    times=_with_times(there, times),
-                    blocked_by=there.blocked_by if blocked_by is None else tuple(blocked_by),
-                    pods_evicted=there.pods_evicted + evicted,
-                )
-            )
+        if attempt != there.attempt:
+            return self._parsed(there)
+        noted = replace(
+            there,
+            times=_with_times(there, times),
+            blocked_by=there.blocked_by if blocked_by is None else tuple(blocked_by),
+            pods_evicted=evicted or there.pods_evicted,
+            subject=replace(there.subject, node=node) if node else there.subject,
+            boot=there.boot or boot or "",
+            seen=seen or there.seen,
+        )
+        return self._parsed(self._put(noted))
 
     def withdraw(self, instance: str, cause: str) -> TerminationRecord:
         """Move a cause of an open record to the earlier ones, unless the termination was requested; it decides nothing
@@ -171,20 +186,55 @@ class SimClaims:
         surges = {key: done for key, done in there.surges.items() if key != deployment}
         self._put(replace(there, surges=surges if scaled is None else {**surges, deployment: scaled}))
 
+    def begin_plan(
+        self, instance: str, plan: LaunchPlan, *, version: int, seen: Seen | None = None
+    ) -> TerminationRecord:
+        """Write the record's launch plan unless it has one, or a cause has joined."""
+        there = self._present(instance)
+        if there.plan is not None or there.version != version:
+            return self._parsed(there)
+        self.plans.append((instance, plan))
+        return self._parsed(self._put(replace(there, plan=plan, seen=seen or there.seen)))
+
+    def replaced(self, instance: str, replacement: Replacement, now: datetime) -> TerminationRecord:
+        """Write the outcome of the launch, unless another instance was launched."""
+        there = self._present(instance)
+        launched = there.replacement.launched if there.replacement else ()
+        if launched and launched != replacement.launched:
+            return self._parsed(there)
+        times = _with_times(there, {"replacement": now})
+        return self._parsed(self._put(replace(there, replacement=replacement, times=times)))
+
+    def carried(self, record: TerminationRecord) -> Mapping[str, Any]:
+        """Return the record's item, as the table's adapter does."""
+        return whole_item(replace(record, token=None))
+
+    def restored(self, document: Mapping[str, Any]) -> TerminationRecord:
+        """Return the record of such an item."""
+        return record_of(document)
+
     def plan(self, instance: str, plan: LaunchPlan) -> None:
         """Overwrite the record's launch plan."""
         self._put(replace(self._present(instance), plan=plan))
         self.plans.append((instance, plan))
 
-    def close(self, instance: str, *, version: int, outcome: Outcome, now: datetime) -> None:
+    def close(
+        self,
+        instance: str,
+        *,
+        version: int,
+        outcome: Outcome,
+        now: datetime,
+        times: Mapping[str, datetime] | None = None,
+    ) -> None:
         """Close the record, only at the version that the caller read; closing it again the same way has no effect."""
         there = self._present(instance)
         if (there.status, there.version, there.outcome) == (Status.CLOSED, version, outcome):
             return
         there = self._open_at(instance, version)
-        times = {**there.times, "closed": now}
+        late = {"closed": now, **_with_times(there, times)}
         self.closed_ever += 1
-        self._put(replace(there, status=Status.CLOSED, outcome=outcome, times=times, token=None))
+        self._put(replace(there, status=Status.CLOSED, outcome=outcome, times=late, token=None))
 
     def open_instances(self) -> Sequence[str]:
         """Return the instances of all open records, as the index has them."""

@@ -1,6 +1,7 @@
 """What every `ports.records.Claims` does: the table's adapter on a local DynamoDB, and the tests' own fake."""
 
 import functools
+import json
 import threading
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -17,6 +18,7 @@ from leeward.model.drain_options import NEVER, DrainOptions
 from leeward.model.group import HookResult
 from leeward.model.instance import CapacityType
 from leeward.model.reboot import Reboot, RebootBy
+from leeward.model.seen import Seen, SeenInstance
 from leeward.model.surge_instance import NoOffset, SurgeOwner
 from leeward.model.termination import (
     Cause,
@@ -36,6 +38,7 @@ from tests.fakes.ledger import a_surge, by
 
 NOW = datetime(2026, 3, 2, 10, 0, tzinfo=UTC)
 LATER = NOW + timedelta(minutes=1)
+SEEN = Seen(instance=SeenInstance(at=NOW, state="running"))
 INSTANCE = "i-0abc"
 
 
@@ -207,15 +210,15 @@ def test_a_new_attempt_starts_its_clocks_anew_and_keeps_the_rest(claims):
             "moved": NOW,
             "retry": NOW,
         },
-        replacement=Replacement(launched=("i-0new",)),
     )
+    claims.replaced(INSTANCE, Replacement(launched=("i-0new",)), NOW)
     claims.note_attempt(INSTANCE, 1, blocked_by=["shop/web: pdb shop/web"])
     claims.failed(INSTANCE, "ThrottledError: too fast")
     assert claims.read(INSTANCE).failure == "ThrottledError: too fast"
     claims.begin_attempt(INSTANCE, 1)
     record = claims.read(INSTANCE)
     assert record.failure == ""
-    assert set(record.times) == {"claimed", "tainted"}
+    assert set(record.times) == {"claimed", "tainted", "replacement"}
     assert record.blocked_by == ()
     assert record.replacement == Replacement(launched=("i-0new",))
 
@@ -254,14 +257,15 @@ def test_notes_are_kept_beside_the_version(claims):
         INSTANCE,
         times={"tainted": NOW, "draining": LATER},
         heartbeats={"leeward-terminate": NOW, "their.hook": LATER},
-        replacement=launched,
-        node="node-a",
+        seen=SEEN,
     )
-    claims.note_attempt(INSTANCE, 1, blocked_by=["shop/web: pdb shop/web"], evicted=3)
-    claims.note_attempt(INSTANCE, 1, evicted=2)
-    claims.note(INSTANCE)
+    claims.replaced(INSTANCE, launched, LATER)
+    claims.note_attempt(INSTANCE, 1, blocked_by=["shop/web: pdb shop/web"], evicted=3, node="node-a")
+    noted = claims.note_attempt(INSTANCE, 1, evicted=5)
     record = claims.read(INSTANCE)
-    assert record.times == {"claimed": NOW, "tainted": NOW, "draining": LATER}
+    assert record == noted == claims.note(INSTANCE)
+    assert record.times == {"claimed": NOW, "tainted": NOW, "draining": LATER, "replacement": LATER}
+    assert record.seen == SEEN
     assert record.heartbeats == {"leeward-terminate": NOW, "their.hook": LATER}
     assert (record.replacement, record.blocked_by) == (launched, ("shop/web: pdb shop/web",))
     assert (record.pods_evicted, record.subject.node, record.version) == (5, "node-a", 1)
@@ -402,7 +406,8 @@ def test_a_cause_that_was_taken_back_joins_again(claims):
 def test_a_launch_that_is_settled_does_not_outlive_its_period(claims):
     claims.claim(a_subject(), FULL, NOW)
     claims.plan(INSTANCE, LaunchPlan(options=(LaunchOption(subnet="subnet-b", zone="us-east-1b", why="room"),)))
-    claims.note(INSTANCE, replacement=Replacement(launched=("i-0new",)), offsets={a_surge("i-0new"): by("i-0other")})
+    claims.replaced(INSTANCE, Replacement(launched=("i-0new",)), NOW)
+    claims.note(INSTANCE, offsets={a_surge("i-0new"): by("i-0other")})
     claims.close(INSTANCE, version=1, outcome=Outcome.RETURNED_TO_SERVICE, now=NOW)
     record = claims.claim(a_subject(), OTHER, LATER)
     assert (record.replacement, record.plan, record.launch_name) == (None, None, f"{INSTANCE}-2")
@@ -417,13 +422,12 @@ def test_a_launch_that_is_not_settled_outlives_its_period_under_its_own_name(cla
     launched = Replacement(launched=("i-0new",)) if answered else None
     claims.plan(INSTANCE, plan)
     if launched is not None:
-        claims.note(INSTANCE, replacement=launched)
+        claims.replaced(INSTANCE, launched, NOW)
     claims.close(INSTANCE, version=1, outcome=Outcome.RETURNED_TO_SERVICE, now=NOW)
     record = claims.claim(a_subject(), OTHER, LATER)
     assert (record.plan, record.replacement, record.launch_name) == (plan, launched, INSTANCE)
-    claims.note(
-        INSTANCE, replacement=Replacement(launched=("i-0new",)), offsets={a_surge("i-0new"): NoOffset.WRITTEN_OFF}
-    )
+    claims.replaced(INSTANCE, Replacement(launched=("i-0new",)), NOW)
+    claims.note(INSTANCE, offsets={a_surge("i-0new"): NoOffset.WRITTEN_OFF})
     claims.close(INSTANCE, version=2, outcome=Outcome.RETURNED_TO_SERVICE, now=LATER)
     record = claims.claim(a_subject(), a_cause("event-3"), LATER)
     assert (record.plan, record.replacement, record.launch_name) == (None, None, f"{INSTANCE}-3")
@@ -569,5 +573,84 @@ def test_names_that_are_taken_are_passed_over_and_are_no_tries(claims):
 def test_a_refusal_of_the_launch_api_is_kept_as_one(claims):
     claims.claim(a_subject(), FULL, NOW)
     refused = Replacement(reason="AccessDenied: not authorized", refused=True)
-    claims.note(INSTANCE, replacement=refused)
+    claims.replaced(INSTANCE, refused, NOW)
     assert claims.read(INSTANCE).replacement == refused
+
+
+class TestCallsThatSaveARead:
+    """Each write returns the record as it then stands, also where other steps have written."""
+
+    PLAN = LaunchPlan(options=(LaunchOption(subnet="subnet-b", zone="us-east-1b", why="room"),))
+
+    def test_the_first_plan_counts(self, claims):
+        claims.claim(a_subject(), FULL, NOW)
+        record = claims.begin_plan(INSTANCE, self.PLAN, version=1, seen=SEEN)
+        assert (record.plan, record.seen) == (self.PLAN, SEEN)
+        assert claims.begin_plan(INSTANCE, LaunchPlan(nowhere="full"), version=1) == record == claims.read(INSTANCE)
+
+    def test_a_cause_that_joined_before_the_plan_is_seen_before_the_launch(self, claims):
+        claims.claim(a_subject(), FULL, NOW)
+        claims.claim(a_subject(), OTHER, LATER)
+        record = claims.begin_plan(INSTANCE, self.PLAN, version=1, seen=SEEN)
+        assert (record.causes, record.plan, record.seen) == ((FULL, OTHER), None, None)
+
+    def test_the_first_instance_that_was_launched_counts(self, claims):
+        claims.claim(a_subject(), FULL, NOW)
+        claims.replaced(INSTANCE, Replacement(reason="full"), NOW)
+        launched = Replacement(launched=("i-0new",), subnet="subnet-b")
+        record = claims.replaced(INSTANCE, launched, LATER)
+        assert (record.replacement, record.times["replacement"]) == (launched, NOW)
+        for late in (Replacement(launched=("i-0other",)), Replacement(reason="full")):
+            assert claims.replaced(INSTANCE, late, LATER) == record == claims.read(INSTANCE)
+
+    def test_a_step_that_outlived_its_attempt_gets_the_record_of_the_next(self, claims):
+        claims.claim(a_subject(), FULL, NOW)
+        claims.begin_attempt(INSTANCE, 1)
+        assert claims.note_attempt(INSTANCE, 1, times={"moved": NOW}) == claims.read(INSTANCE)
+
+    def test_a_record_that_the_caller_has_read_is_joined(self, claims):
+        read = claims.claim(a_subject(), FULL, NOW)
+        joined = claims.claim(a_subject(), OTHER, LATER, read)
+        assert (joined.causes, joined.version) == ((FULL, OTHER), 2)
+        assert claims.claim(a_subject(), OTHER, LATER, read) == joined
+
+    @pytest.mark.parametrize("again", [False, True])
+    def test_a_record_that_was_closed_since_it_was_read_is_opened_again(self, claims, again):
+        read = claims.claim(a_subject(), FULL, NOW)
+        claims.close(INSTANCE, version=1, outcome=Outcome.RETURNED_TO_SERVICE, now=NOW)
+        if again:
+            claims.claim(a_subject(), a_cause("event-3"), NOW)
+        record = claims.claim(a_subject(), OTHER, LATER, read)
+        assert (record.period, record.causes[-1], record.earlier_causes) == (2, OTHER, (FULL,))
+
+    def test_an_instance_that_has_moved_since_it_was_read_is_recorded_where_it_is(self, claims):
+        read = claims.claim(a_subject(), FULL, NOW)
+        there = replace(a_subject(), group="web-b")
+        assert claims.claim(there, OTHER, LATER, read).subject.group == "web-b"
+
+    def test_a_new_record_gets_all_its_causes_at_once_and_another_only_the_first(self, claims):
+        record = claims.claim(a_subject(), FULL, NOW, also=[OTHER])
+        assert (record.causes, record.version) == ((FULL, OTHER), 1)
+        assert record == claims.read(INSTANCE)
+        assert claims.claim(a_subject(), a_cause("event-3"), LATER, also=[a_cause("event-4")]).knows("event-4") is False
+
+    def test_it_is_closed_with_the_last_times(self, claims):
+        claims.claim(a_subject(), FULL, NOW)
+        claims.note(INSTANCE, times={"terminated": NOW})
+        late = {"terminated": LATER, "removed": LATER}
+        claims.close(INSTANCE, version=1, outcome=Outcome.TERMINATED, now=LATER, times=late)
+        assert claims.read(INSTANCE).times == {"claimed": NOW, "terminated": NOW, "removed": LATER, "closed": LATER}
+
+    def test_a_record_is_carried_whole_but_for_its_task_token(self, claims):
+        """As JSON: the state machine carries it."""
+        claims.claim(a_subject(), FULL, NOW)
+        claims.close(INSTANCE, version=1, outcome=Outcome.RETURNED_TO_SERVICE, now=NOW)
+        claims.claim(a_subject(node="node-a"), OTHER, LATER)
+        claims.claim(a_subject(), a_cause("event-3", saves=0.25), LATER)
+        claims.withdraw(INSTANCE, "event-3")
+        claims.begin_plan(INSTANCE, self.PLAN, version=4, seen=SEEN)
+        claims.replaced(INSTANCE, Replacement(launched=("i-0new",)), LATER)
+        claims.note(INSTANCE, times={"draining": LATER}, heartbeats={"h": NOW}, offsets={a_surge("i-0new"): by("i-0")})
+        claims.surge(INSTANCE, "shop/web", scaled=True)
+        record = claims.note_attempt(INSTANCE, 2, blocked_by=["shop/web: x"], evicted=2)
+        assert claims.restored(json.loads(json.dumps(claims.carried(replace(record, token="secret"))))) == record

@@ -6,7 +6,7 @@ from threading import RLock
 from typing import Any
 
 from leeward.model.seen import Seen
-from leeward.model.termination import Cause, LaunchPlan, Outcome, Subject, TerminationRecord
+from leeward.model.termination import Cause, LaunchPlan, Replacement, Subject, TerminationRecord
 from simulation.aws.table import SimClaims
 from tests.fakes.builders import DEPLOYMENT
 from tests.fakes.calls import Calls
@@ -35,11 +35,19 @@ class FakeClaims(Calls):
         self._call("read_all")
         return self._table.read_all(instances)
 
-    def claim(self, subject: Subject, cause: Cause, now: datetime) -> TerminationRecord:
+    def claim(
+        self,
+        subject: Subject,
+        cause: Cause,
+        now: datetime,
+        known: TerminationRecord | None = None,
+        *,
+        also: Sequence[Cause] = (),
+    ) -> TerminationRecord:
         """Open, join, open again, or give back what a known cause finds."""
         with self._lock:
             self._call("claim")
-            return self._table.claim(subject, cause, now)
+            return self._table.claim(subject, cause, now, known, also=also)
 
     def begin_attempt(self, instance: str, after: int, *, taken: int = 0) -> TerminationRecord:
         """Only a caller that still sees `after` raises it."""
@@ -47,17 +55,17 @@ class FakeClaims(Calls):
             self._call("begin_attempt")
             return self._table.begin_attempt(instance, after, taken=taken)
 
-    def note(self, instance: str, **what: Any) -> None:
+    def note(self, instance: str, **what: Any) -> TerminationRecord:
         """Version, causes and status stay; a time that is set stays, except `retry`, `moved`, `missed`."""
         with self._lock:
             self._call("note")
-            self._table.note(instance, **what)
+            return self._table.note(instance, **what)
 
-    def note_attempt(self, instance: str, attempt: int, **what: Any) -> None:
+    def note_attempt(self, instance: str, attempt: int, **what: Any) -> TerminationRecord:
         """The same, while the record is in this attempt."""
         with self._lock:
             self._call("note_attempt")
-            self._table.note_attempt(instance, attempt, **what)
+            return self._table.note_attempt(instance, attempt, **what)
 
     def withdraw(self, instance: str, cause: str) -> TerminationRecord:
         """It decides nothing any more."""
@@ -95,17 +103,39 @@ class FakeClaims(Calls):
             self._call("surge")
             self._table.surge(instance, deployment, scaled)
 
+    def begin_plan(
+        self, instance: str, plan: LaunchPlan, *, version: int, seen: Seen | None = None
+    ) -> TerminationRecord:
+        """Unless one was written before, or a cause has joined."""
+        with self._lock:
+            self._call("begin_plan")
+            return self._table.begin_plan(instance, plan, version=version, seen=seen)
+
+    def replaced(self, instance: str, replacement: Replacement, now: datetime) -> TerminationRecord:
+        """Unless another instance was launched."""
+        with self._lock:
+            self._call("replaced")
+            return self._table.replaced(instance, replacement, now)
+
+    def carried(self, record: TerminationRecord) -> Mapping[str, Any]:
+        """As the table's adapter does; no call."""
+        return self._table.carried(record)
+
+    def restored(self, document: Mapping[str, Any]) -> TerminationRecord:
+        """As the table's adapter does; no call."""
+        return self._table.restored(document)
+
     def plan(self, instance: str, plan: LaunchPlan) -> None:
         """Over what was planned before."""
         with self._lock:
             self._call("plan")
             self._table.plan(instance, plan)
 
-    def close(self, instance: str, *, version: int, outcome: Outcome, now: datetime) -> None:
+    def close(self, instance: str, **what: Any) -> None:
         """Only at the version that the caller read."""
         with self._lock:
             self._call("close")
-            self._table.close(instance, version=version, outcome=outcome, now=now)
+            self._table.close(instance, **what)
 
     def open_instances(self) -> Sequence[str]:
         """Without the real index's lag."""

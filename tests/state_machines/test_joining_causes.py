@@ -85,15 +85,15 @@ def test_a_step_that_is_killed_after_the_join_launches_and_offsets_once(killed):
 def test_a_launch_whose_answer_was_lost_is_followed_up():
     system = a_system(pods=[a_pod()], budgets=[a_budget(0)])
     join(system, CauseKind.MANUAL, id="manual")
-    note, lost = system.claims.note, []
+    replaced, lost = system.claims.replaced, []
 
-    def losing(instance, **progress):
-        if "replacement" in progress and not lost:
+    def losing(instance, *progress):
+        if not lost:
             lost.append(instance)
             raise TimeoutError("the function was killed before it wrote what it had launched")
-        note(instance, **progress)
+        return replaced(instance, *progress)
 
-    system.claims.note = losing
+    system.claims.replaced = losing
     joins = Joins(system, at(3, CauseKind.SPOT_INTERRUPTION), budget=timedelta(minutes=4))
     assert Walker(system, before=joins).run(I).ended == "Terminated"
     assert lost

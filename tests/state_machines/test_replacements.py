@@ -224,11 +224,11 @@ def test_when_every_zone_refuses_the_node_is_reported_and_its_pods_are_not():
     assert [(event.about, event.reason) for event in system.kubernetes.events] == [(f"node-{I}", "ReplacementRefused")]
 
 
-@pytest.mark.parametrize("cut", ["plan", "launch", "event", "note"])
+@pytest.mark.parametrize("cut", ["begin_plan", "launch", "event", "replaced"])
 def test_killed_after_any_of_its_effects_it_launches_once_though_the_world_has_changed_meanwhile(cut):
     """By the second time another zone would be chosen: the plan says where the first has been."""
     system = a_system(a_pod(), cores={A: 12000, B: 6000, C: 8000})
-    port = {"plan": system.claims, "launch": system.groups, "event": system.kubernetes, "note": system.claims}[cut]
+    port = {"launch": system.groups, "event": system.kubernetes}.get(cut, system.claims)
     original = getattr(port, cut)
 
     def killed(*args, **kwargs):
@@ -252,15 +252,19 @@ def test_killed_between_two_zones_the_first_zone_is_not_tried_again(lost):
     """Its capacity is back by then: a launch there as well would be the second."""
     system = a_system(a_pod())
     system.groups.short_of_capacity = {"subnet-a"}
-    original, plans = system.claims.plan, []
+    first, other, plans = system.claims.begin_plan, system.claims.plan, []
 
-    def plan(instance, written):
-        original(instance, written)
-        plans.append(written)
-        if len(plans) == lost:
-            raise KeyboardInterrupt
+    def killed_after(original):
+        def plan(instance, written, **more):
+            answer = original(instance, written, **more)
+            plans.append(written)
+            if len(plans) == lost:
+                raise KeyboardInterrupt
+            return answer
 
-    system.claims.plan = plan
+        return plan
+
+    system.claims.begin_plan, system.claims.plan = killed_after(first), killed_after(other)
     if lost < 3:
         with pytest.raises(KeyboardInterrupt):
             ask(system)
@@ -277,13 +281,13 @@ def test_killed_between_two_zones_the_first_zone_is_not_tried_again(lost):
 def test_a_launch_that_was_made_before_the_instance_ended_is_still_followed_up():
     """Killed between launch and note; nothing would offset what no record names."""
     system = a_system(a_pod())
-    original = system.claims.note
+    original = system.claims.replaced
 
-    def note(instance, **what):
-        system.claims.note = original
+    def replaced(*_):
+        system.claims.replaced = original
         raise KeyboardInterrupt
 
-    system.claims.note = note
+    system.claims.replaced = replaced
     with pytest.raises(KeyboardInterrupt):
         ask(system)
     system.instances.set_state(I, "shutting-down")
@@ -564,7 +568,7 @@ def test_a_step_that_another_one_has_overtaken_gives_its_own_launch_up():
 
     def overtaken(**asked):
         answer = launch(**asked)
-        system.claims.note(I, replacement=other)
+        system.claims.replaced(I, other, START)
         return answer
 
     system.ports.groups.launch = overtaken
@@ -581,7 +585,7 @@ def test_a_step_that_launched_nothing_keeps_the_launch_of_the_one_that_has_overt
     other = Replacement(launched=("i-0other",), subnet="subnet-b")
 
     def refused(**_):
-        system.claims.note(I, replacement=other)
+        system.claims.replaced(I, other, START)
         return Replacement(reason="0 of 1", no_capacity=True)
 
     system.ports.groups.launch = refused

@@ -85,7 +85,8 @@ def test_of_more_than_the_places_serve_each_waits_in_proportion(count, least, be
 
 def test_one_of_few_is_worked_on_for_some_seconds_which_costs_less_than_transitions():
     system = a_system(FEW, a_pod(grace=5))
-    system.claims.note(I, times={"terminating": START}, replacement=Replacement(reason="elsewhere"))
+    system.claims.note(I, times={"terminating": START})
+    system.claims.replaced(I, Replacement(reason="elsewhere"), START)
     drain(a_run(), {}, system.ports)
     assert system.clock.now() > START
     assert calls_to_aws(system) > 0

@@ -94,6 +94,20 @@ def test_a_drain_whose_table_goes_away_in_the_middle_evicts_the_pods_that_come_l
     assert "evict shop/web-2" in system.kubernetes.done
 
 
+@ERRORS
+def test_a_drain_whose_first_note_is_refused_evicts_all_the_same(error):
+    """The steps before it have passed the record on, so its first call of the table is a write."""
+    system = a_system(pods=[a_pod()])
+    claim(system)
+    run = step(system, "claim", {"instance": I, "attempt": 1, "v": 1})
+    run = step(system, "replace", run) if run["next"] == "replace" else run
+    assert "record" in run
+    away(system, error)
+    with pytest.raises(type(error)):
+        step(system, "drain", run)
+    assert system.kubernetes.done == ["evict shop/web-1"]
+
+
 def test_a_drain_for_another_cause_evicts_nothing_without_its_record():
     system = a_system(pods=[a_pod()])
     system.claims.claim(SUBJECT, Cause(id="event-1", kind=CauseKind.UPGRADE, at=START), START)

@@ -145,7 +145,7 @@ class _Batch:
         works = _counted([self._decide(place, lookup) for place in part.places], self.ports)
         actions: dict[str, Effect] = {}
         for work in works:
-            effects = (*actions_of(work.decision, self.ports), *_dead_letter(work, self.ports))
+            effects = (*actions_of(work.decision, self.ports, lookup.recorded.open), *_dead_letter(work, self.ports))
             own = logged_for(work.record.id, work.message, effects)
             work.keys = tuple(own)
             actions.update(own)

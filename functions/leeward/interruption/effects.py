@@ -64,13 +64,19 @@ def _logged(keys: Mapping[str, str | None], effect: Effect) -> Done:
         return effect()
 
 
-def actions_of(decision: Decision, ports: Ports) -> Iterator[tuple[str, Effect]]:
+def actions_of(
+    decision: Decision, ports: Ports, known: Mapping[str, TerminationRecord]
+) -> Iterator[tuple[str, Effect]]:
     """Yield the effects of one decision on AWS and in the table, each under a key that is the same for every duplicate
-    of its message. None calls Kubernetes: claims and starts never wait for a cluster.
+    of its message. `known`: open records by instance, as the batch has read them. None calls Kubernetes: claims and
+    starts never wait for a cluster.
     """
     for node in decision.nodes:
         if node.subject is not None and node.cause is not None:
-            yield claim_key(node.cause), partial(_claim, node.subject, node.cause, decision, ports)
+            yield (
+                claim_key(node.cause),
+                partial(_claim, node.subject, node.cause, decision, ports, known.get(node.subject.instance)),
+            )
     if decision.unavailable is not None:
         pool = Pool(instance_type=decision.unavailable.instance_type, zone=decision.unavailable.zone)
         for cluster in sorted({node.cluster for node in decision.nodes if node.cluster}):
@@ -105,14 +111,14 @@ def claim_key(cause: Cause) -> str:
     return f"claim {cause.id}"
 
 
-def _claim(subject: Subject, cause: Cause, decision: Decision, ports: Ports) -> Done:
+def _claim(subject: Subject, cause: Cause, decision: Decision, ports: Ports, known: TerminationRecord | None) -> Done:
     """Claim or join, then start. Each is idempotent, and a redelivery repairs a failure between them.
 
     A record that has been closed knows this cause already: the message came late or twice, and its node is not tainted
     again. Where the table takes no claim of an instance that EC2 takes within minutes, its pods are evicted without.
     """
     try:
-        record = ports.claims.claim(subject, cause, ports.clock.now())
+        record = ports.claims.claim(subject, cause, ports.clock.now(), known)
     except RetryableError:
         if cause.kind in ABRUPT and cause.deadline is not None:
             with suppress(LeewardError):

@@ -150,7 +150,7 @@ def look_up_instances(messages: Sequence[InterruptionMessage], ports: Ports) -> 
     if not acting:
         return lookup
     known = lookup.recorded = _recorded(acting, ports.claims, ports.clock)
-    lookup.world = replace(lookup.world, instances=known.instances, tags=known.tags, open=known.open)
+    lookup.world = replace(lookup.world, instances=known.instances, tags=known.tags, open=frozenset(known.open))
     ids = sorted({instance for message in acting for instance in message.instances} - known.instances.keys())
     if ids:
         asked = attempt(lambda: ports.instances.describe(ids))

@@ -22,7 +22,8 @@ TAKEN = frozenset({Kind.SPOT_INTERRUPTION, Kind.CAPACITY_RESERVATION})  # EC2 ta
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recorded:
     """Facts from the records. `instances`: those that need no call to EC2; `grouped`: those whose groups need no read,
-    with `tags` and `hooks` by group; `nodes`: names of the Nodes, by instance; `open`: those with an open termination.
+    with `tags` and `hooks` by group; `nodes`: names of the Nodes, by instance; `open`: the records of open
+    terminations.
     """
 
     instances: Mapping[str, Instance] = field(default_factory=dict)
@@ -30,7 +31,7 @@ class Recorded:
     tags: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     hooks: Mapping[str, tuple[LifecycleHook, ...]] = field(default_factory=dict)
     nodes: Mapping[str, str] = field(default_factory=dict)
-    open: frozenset[str] = frozenset()
+    open: Mapping[str, TerminationRecord] = field(default_factory=dict)
 
 
 def worth_reading(messages: Iterable[InterruptionMessage]) -> list[str]:
@@ -65,7 +66,7 @@ def recorded(
         tags={name: group.facts.tags for name, group in groups.items() if group.facts},
         hooks={name: group.hooks for name, group in groups.items()},
         nodes={name: node for name in grouped if (node := records[name].subject.node)},
-        open=frozenset(name for name, record in records.items() if record.status is Status.OPEN),
+        open={name: record for name, record in records.items() if record.status is Status.OPEN},
     )
 
 

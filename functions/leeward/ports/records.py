@@ -36,10 +36,20 @@ class Claims(Protocol):
         """
         ...
 
-    def claim(self, subject: Subject, cause: Cause, now: datetime) -> TerminationRecord:
+    def claim(
+        self,
+        subject: Subject,
+        cause: Cause,
+        now: datetime,
+        known: TerminationRecord | None = None,
+        *,
+        also: Sequence[Cause] = (),
+    ) -> TerminationRecord:
         """Open a record with its first cause, or join an open one (version + 1 unless the cause is known).
 
-        A closed record is reopened with attempt + 1 when the cause is new to it; else it is returned closed.
+        A closed record is reopened with attempt + 1 when the cause is new to it; else it is returned closed. `known`:
+        the record as the caller has just read it; one that is open is joined with one call instead of two. `also`: more
+        causes of a record that is new; they do not join another.
         """
         ...
 
@@ -59,13 +69,12 @@ class Claims(Protocol):
         *,
         times: Mapping[str, datetime] | None = None,
         heartbeats: Mapping[str, datetime] | None = None,
-        replacement: Replacement | None = None,
         offsets: Mapping[SurgeInstance, Settlement] | None = None,
-        node: str | None = None,
         boot: str | None = None,
-    ) -> None:
-        """Write progress; never touches version, causes or status. `times`, `offsets` and `boot` already set are kept,
-        except the times `retry`, `moved` and `missed`. Raises ObjectGoneError.
+        seen: Seen | None = None,
+    ) -> TerminationRecord:
+        """Write progress and return the record as it then stands; never touches version, causes or status. `times` and
+        `offsets` already set are kept, except the times `retry`, `moved` and `missed`. Raises ObjectGoneError.
         """
         ...
 
@@ -77,9 +86,14 @@ class Claims(Protocol):
         times: Mapping[str, datetime] | None = None,
         blocked_by: Sequence[str] | None = None,
         evicted: int = 0,
-    ) -> None:
-        """Write progress of one attempt, as `note` does. Writes nothing once another attempt has begun: a step may
-        outlive its execution, and its clocks are not those of the next one. Raises ObjectGoneError.
+        node: str | None = None,
+        boot: str | None = None,
+        seen: Seen | None = None,
+    ) -> TerminationRecord:
+        """Write progress of one attempt, as `note` does, and return the record as it then stands. Writes nothing once
+        another attempt has begun: a step may outlive its execution, and its clocks are not those of the next one.
+        `evicted`: pods evicted in this period so far, 0 leaves the number; a `boot` that is set is kept. Raises
+        ObjectGoneError.
         """
         ...
 
@@ -105,12 +119,34 @@ class Claims(Protocol):
         """
         ...
 
+    def begin_plan(
+        self, instance: str, plan: LaunchPlan, *, version: int, seen: Seen | None = None
+    ) -> TerminationRecord:
+        """Write where the replacement is to be launched, unless a plan is there or a cause has joined since `version`;
+        return the record as it then stands. Raises ObjectGoneError.
+        """
+        ...
+
     def plan(self, instance: str, plan: LaunchPlan) -> None:
         """Overwrite where the replacement is to be launched. Raises ObjectGoneError."""
         ...
 
-    def close(self, instance: str, *, version: int, outcome: Outcome, now: datetime) -> None:
-        """Close the record if no cause joined since `version`. Raises RecordChangedError."""
+    def replaced(self, instance: str, replacement: Replacement, now: datetime) -> TerminationRecord:
+        """Write the outcome of the launch, unless another step has written another launched instance; return the record
+        as it then stands, with the replacement that counts. Raises ObjectGoneError.
+        """
+        ...
+
+    def close(
+        self,
+        instance: str,
+        *,
+        version: int,
+        outcome: Outcome,
+        now: datetime,
+        times: Mapping[str, datetime] | None = None,
+    ) -> None:
+        """Close the record if no cause joined since `version`, with more of its times. Raises RecordChangedError."""
         ...
 
     def withdraw(self, instance: str, cause: str) -> TerminationRecord:
@@ -118,6 +154,14 @@ class Claims(Protocol):
         as it then stands. It stays among the earlier ones, and joins again where it is claimed again. Nothing is taken
         out once the time `terminating` is noted: the instance ends in any case. Raises ObjectGoneError.
         """
+        ...
+
+    def carried(self, record: TerminationRecord) -> Mapping[str, Any]:
+        """Return the record as a state machine carries it to the next step, without its task token. Calls nothing."""
+        ...
+
+    def restored(self, document: Mapping[str, Any]) -> TerminationRecord:
+        """Return the record of `carried`. Calls nothing. Raises NewerRecordError for a document of another version."""
         ...
 
     def open_instances(self) -> Sequence[str]:

@@ -12,15 +12,23 @@ from datetime import datetime
 from math import ceil
 from typing import Any
 
-from leeward.errors import AccessDeniedError, ClusterGoneError, ClusterUnreachableError, ObjectGoneError, ThrottledError
+from leeward.errors import (
+    AccessDeniedError,
+    ClusterGoneError,
+    ClusterUnreachableError,
+    LeewardError,
+    ObjectGoneError,
+    ThrottledError,
+)
 from leeward.model.deadlines import is_abrupt
 from leeward.model.node import Node, disruption_taint
-from leeward.model.termination import TerminationRecord
+from leeward.model.termination import Status, TerminationRecord
 from leeward.ports import Ports
 from leeward.ports.clock import Clock
 from leeward.ports.kubernetes import Kubernetes
 from leeward.termination import deadlines, decisions, evacuated, settling, target_deregistration, volume_detachment
 from leeward.termination.capacity_ledger import only_surplus
+from leeward.termination.carried_record import SHOWN_WITHIN, carrying, noted_attempt
 from leeward.termination.deleted_node import last_known, without_node
 from leeward.termination.drain_events import (
     DEREGISTERING,
@@ -33,18 +41,20 @@ from leeward.termination.drain_pause import is_only_announced, next_heartbeats, 
 from leeward.termination.drain_plan import DrainPlan, turn_times
 from leeward.termination.endings import after_drain
 from leeward.termination.eviction import work
+from leeward.termination.first_notes import FirstNotes
 from leeward.termination.freshness import Need
 from leeward.termination.heartbeats import heartbeats_kept, record_heartbeat
 from leeward.termination.instance_state import InstanceState, find_node_or_uninitialized, survey
 from leeward.termination.node_removal import remove_node, return_to_service
 from leeward.termination.pod_notice import PodNotices
-from leeward.termination.progress import Progress, forced, leaving, longest_grace
+from leeward.termination.progress import Progress, evicted_so_far, forced, leaving, longest_grace
 from leeward.termination.prompt_eviction import or_evict, read_or_evict, turn_alone, turn_in_storm
 from leeward.termination.replica_surge import put_back
 from leeward.termination.run import Next, Run
 from leeward.workflow.steps import Step
 
 SETTLING_PAUSE = 60  # seconds between two looks at an empty node that stays for a while
+NO_RECORD = "it has no open record of this attempt"
 
 
 def drain(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
@@ -54,9 +64,9 @@ def drain(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     gone, failed, cancel if a person has detached the instance, or replace if a cause that has joined calls for another
     instance first.
     """
-    record = read_or_evict(run, ports)
+    run, record = read_or_evict(run, ports, unless=_has_begun)
     if record is None:
-        return replace(run, next=Next.HAND_OVER, why="it has no open record of this attempt")
+        return replace(run, next=Next.HAND_OVER, why=NO_RECORD)
     run = run.taken_by(record, ports.clock.now())
     try:
         return or_evict(lambda: turn_in_storm(run, record, ports) or _drain(run, record, ports), record, ports)
@@ -64,6 +74,13 @@ def drain(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
         if waiting := turn_alone(run, record, ports):
             return waiting
         raise
+
+
+def _has_begun(record: TerminationRecord) -> bool:
+    """Return whether the drain has begun. Until then its first write, before its first eviction, returns the record as
+    it is then; later on nothing may be written before pods are evicted, and the record is read.
+    """
+    return "draining" in record.times
 
 
 def _drain(run: Run, record: TerminationRecord, ports: Ports) -> Run:
@@ -88,27 +105,46 @@ def _drain(run: Run, record: TerminationRecord, ports: Ports) -> Run:
     )
     back = replace(run, next=Next.REPLACE, why=joined) if joined else None
     instead = back or _before_turn(run, situation, ports)
-    if instead is not None:
-        return instead
+    return instead or _begin_or_go_on(run, situation, ports, announced=announced)
+
+
+def _begin_or_go_on(run: Run, situation: InstanceState, ports: Ports, *, announced: bool) -> Run:
+    """Drain for one step. `announced`: only the message that a hook of ours holds the instance has ended a pause."""
     known = situation.record.times
     started = known.get("draining") or ports.clock.now()
     times = {"begun": started, **known, "draining": started}
     situation = replace(situation, record=replace(situation.record, times=times))
     until = deadlines.drain_end(situation.record, situation.policy.drain, started)
     clocks = {"begun": started, "draining": started, "until": until}
+    notes = FirstNotes(run if announced else replace(run, look=""))
     if not clocks.keys() <= known.keys():  # a time that is set stays
-        ports.claims.note_attempt(run.instance, situation.record.attempt, times=clocks)
-    situation = replace(situation, record=record_heartbeat(situation, ports))
-    if announced:
-        return sleep_on(run, situation, ports.clock)
-    run = replace(run, look="")
-    return after_drain(_drain_or_wait(run, situation, started, ports), situation.record)
-
-
-def _drain_or_wait(run: Run, situation: InstanceState, started: datetime, ports: Ports) -> Run:
+        notes.add(clocks)
     try:
-        return _drain_node(run, situation, started, ports)
+        situation = replace(situation, record=record_heartbeat(situation, ports))
+        if announced:
+            notes.write(situation.record, ports)
+            return sleep_on(notes.run, situation, ports.clock)
+        result = _drain_or_wait(notes, situation, started, ports)
+    except LeewardError:  # a drain that is repeated keeps its clocks
+        with suppress(LeewardError):
+            notes.write(situation.record, ports)
+        raise
+    if result is not None:
+        return after_drain(result, situation.record)
+    record = notes.record or situation.record
+    if record.attempt != run.attempt or record.status is Status.CLOSED:
+        return replace(notes.run, next=Next.HAND_OVER, why=NO_RECORD)
+    return _drain(notes.run, record, ports)
+
+
+def _drain_or_wait(notes: FirstNotes, situation: InstanceState, started: datetime, ports: Ports) -> Run | None:
+    try:
+        return _drain_node(notes, situation, started, ports)
     except (ClusterGoneError, ClusterUnreachableError, ThrottledError) as error:
+        if error is notes.failure:
+            raise
+        notes.write(situation.record, ports)
+        run = notes.run
         if isinstance(error, ClusterGoneError) and not is_abrupt(situation.record, ports.clock.now()):
             return _without_cluster(run, situation, error)
         why = f"waiting for an answer, nothing is ended meanwhile: {error}"
@@ -190,51 +226,81 @@ def _without_cluster(run: Run, situation: InstanceState, error: ClusterGoneError
     return replace(run, next=Next.DRAINED if situation.ours_hold else Next.CANCEL, pause=0, why=str(error)[:500])
 
 
-def _drain_node(run: Run, situation: InstanceState, started: datetime, ports: Ports) -> Run:
+def _drain_node(notes: FirstNotes, situation: InstanceState, started: datetime, ports: Ports) -> Run | None:
+    """Drain the node for one step. None: the record has changed before the first eviction, so the step decides again
+    by it.
+    """
     record = situation.record
     kubernetes = ports.clusters.kubernetes(record.subject.cluster)
     node, uninitialized = find_node_or_uninitialized(record, kubernetes)
     deleted = None if node or uninitialized else last_known(situation, started, kubernetes, ports.clock.now())
     known = node or deleted
     if known is None:
-        return without_node(run, situation, started, uninitialized, ports.clock)
-    run = replace(run, node=known.name)
+        notes.write(record, ports)
+        return without_node(notes.run, situation, started, uninitialized, ports.clock)
+    notes.run = replace(notes.run, node=known.name)
     try:
-        node = deleted or _tainted(known, situation, started, kubernetes, ports)
+        node = deleted or _tainted(known, situation, started, kubernetes, ports, notes)
         awaited = target_deregistration.before_eviction(situation, started, node, ports)
         if awaited is not None:
+            notes.write(record, ports)
             why = report_awaited(awaited, DEREGISTERING, node, situation, ports)
-            return pause_drain(run, situation, started, why, ports.clock, hint=None, moments=[awaited.until])
-        with PodNotices(kubernetes) as notices:
-            plan, progress = work(node, situation, started, kubernetes, ports, notices)
+            return pause_drain(notes.run, situation, started, why, ports.clock, hint=None, moments=[awaited.until])
+        if "evicting" not in record.times:
+            notes.add({"evicting": ports.clock.now()})
+        record = notes.write(record, ports)
+        if notes.outdated:
+            return None
+        started = record.times.get("draining", started)
+        situation = replace(situation, record=record)
+        with PodNotices(kubernetes) as pod_notices:
+            plan, progress = work(node, situation, started, kubernetes, ports, pod_notices)
     except ObjectGoneError:
-        return replace(run, next=Next.WAIT, pause=1, why="its Node was deleted meanwhile")
+        with suppress(ObjectGoneError):
+            notes.write(record, ports)
+        return replace(notes.run, next=Next.WAIT, pause=1, why="its Node was deleted meanwhile")
     if progress.cancelled:
-        return replace(run, next=Next.CANCEL, why=progress.cancelled[:500])
-    _note_progress(record, progress, ports)
+        return replace(notes.run, next=Next.CANCEL, why=progress.cancelled[:500])
+    run = _with_progress(notes.run, record, progress, ports)
     if plan.drained:
         result = _emptied(run, situation, started, node, plan, ports)
     else:
         result = _unfinished(run, situation, started, node, plan, progress, ports)
+    if result.unwritten and result.pause > SHOWN_WITHIN:
+        result, _ = noted_attempt(result, ports, {})
     return replace(result, healthy=tuple(progress.healthy), deleted=progress.deleted)
 
 
-def _note_progress(record: TerminationRecord, progress: Progress, ports: Ports) -> None:
-    """Write what this look has changed; a look that only waits writes nothing."""
-    blockers = None if tuple(progress.blockers) == tuple(record.blocked_by) else progress.blockers
-    if blockers is not None or progress.moved or progress.evicted:
-        moved = {"moved": ports.clock.now()} if progress.moved else None
-        ports.claims.note_attempt(
-            record.instance, record.attempt, times=moved, blocked_by=blockers, evicted=progress.evicted
-        )
+def _with_progress(run: Run, record: TerminationRecord, progress: Progress, ports: Ports) -> Run:
+    """Return the run with what this look has changed, which the next call writes; blockers that have changed are
+    written at once. A look that only waits changes nothing.
+    """
+    times = {"moved": ports.clock.now()} if progress.moved else {}
+    evicted = evicted_so_far(record, progress)
+    if tuple(progress.blockers) != tuple(record.blocked_by):
+        more = {"evicted": evicted} if evicted else {}
+        return noted_attempt(run, ports, times, blocked_by=progress.blockers, **more)[0]
+    unwritten = run.unwritten
+    unwritten = replace(unwritten, times={**unwritten.times, **times}, evicted=evicted or unwritten.evicted)
+    return replace(run, unwritten=unwritten)
 
 
-def _tainted(node: Node, situation: InstanceState, started: datetime, kubernetes: Kubernetes, ports: Ports) -> Node:
-    """Taint the node. A taint that cannot be written (a webhook on nodes fails) is waited for, but not by an instance
-    that EC2 takes, nor past the drain's time: then the pods leave without it. Raises ObjectGoneError.
+def _tainted(
+    node: Node,
+    situation: InstanceState,
+    started: datetime,
+    kubernetes: Kubernetes,
+    ports: Ports,
+    notes: FirstNotes,
+) -> Node:
+    """Taint the node, to be noted. A taint that cannot be written (a webhook on nodes fails) is waited for, but not by
+    an instance that EC2 takes, nor past the drain's time: then the pods leave without it. Raises ObjectGoneError.
     """
     try:
-        return taint_node(node, situation.record, kubernetes, ports)
+        tainted = kubernetes.taint(node, disruption_taint(ports.deployment), exclude=True)
+        if missing := _not_noted(tainted, situation.record):
+            notes.add({"tainted": ports.clock.now()}, **missing)
+        return tainted
     except (ClusterUnreachableError, ThrottledError):
         now, policy = ports.clock.now(), situation.policy.drain
         over = deadlines.out_of_time(situation.record, policy, started, now) is not None
@@ -248,10 +314,17 @@ def taint_node(node: Node, record: TerminationRecord, kubernetes: Kubernetes, po
     Raises ObjectGoneError.
     """
     tainted = kubernetes.taint(node, disruption_taint(ports.deployment), exclude=True)
-    boot = tainted.boot if record.reboot is not None and not record.boot else None
-    if boot or "tainted" not in record.times or record.subject.node != node.name:
-        ports.claims.note(record.instance, times={"tainted": ports.clock.now()}, node=node.name, boot=boot)
+    if missing := _not_noted(tainted, record):
+        ports.claims.note_attempt(record.instance, record.attempt, times={"tainted": ports.clock.now()}, **missing)
     return tainted
+
+
+def _not_noted(tainted: Node, record: TerminationRecord) -> dict[str, str]:
+    """Return the name and, before a reboot, the boot id that the record of a tainted node lacks; empty for none."""
+    boot = tainted.boot if record.reboot is not None and not record.boot else None
+    if boot or "tainted" not in record.times or record.subject.node != tainted.name:
+        return {"node": tainted.name, **({"boot": boot} if boot else {})}
+    return {}
 
 
 def _emptied(
@@ -288,14 +361,14 @@ def _drained(run: Run, situation: InstanceState, why: str, ports: Ports) -> Run:
     """
     now = ports.clock.now()
     record = situation.record
-    if "drained" not in record.times:
-        ports.claims.note_attempt(record.instance, record.attempt, times={"drained": now})
+    if "drained" not in record.times or run.unwritten:
+        run, record = noted_attempt(run, ports, {"drained": now})
     times = {"drained": now, **record.times}
     settle = settling.settle_of_node(situation, ports)
     pause = min(deadlines.settle_seconds(replace(record, times=times), settle, now), SETTLING_PAUSE)
     for due in next_heartbeats(situation, now):
         pause = min(pause, max(ceil((due - now).total_seconds()), 1))
-    return replace(run, next=Next.DRAINED, pause=pause, why=why)
+    return carrying(replace(run, next=Next.DRAINED, pause=pause, why=why), record, ports)
 
 
 def _unfinished(

@@ -40,12 +40,15 @@ def is_open(instance: str, claims: Claims) -> bool:
 
 
 def request(subject: Subject, causes: Iterable[Cause], ports: Ports) -> None:
-    """Claim the instance for each cause, at least one, then start its execution; an instance that has ended is left
+    """Claim the instance for all causes, at least one, then start its execution; an instance that has ended is left
     alone. The order of causes does not matter to a later reader: a termination that runs before the request
     of an offset has joined returns the offset. Idempotent by the causes' ids.
     """
-    for cause in causes:
-        claimed = ports.claims.claim(subject, cause, cause.at)
+    first, *others = causes
+    claimed = ports.claims.claim(subject, first, first.at, also=others)
+    for cause in others:
+        if not claimed.knows(cause.id):
+            claimed = ports.claims.claim(subject, cause, cause.at, claimed)
     if claimed.status is Status.OPEN:
         start(claimed, ports)
 

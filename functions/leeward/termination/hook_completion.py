@@ -15,19 +15,18 @@ from leeward.model.instance import ENDED
 from leeward.model.lifecycle import IN_SERVICE, POOLED_AND_RUNNING, RETAINED, TERMINATING
 from leeward.model.termination import CauseKind, TerminationRecord
 from leeward.ports import Ports
-from leeward.ports.clock import Clock
-from leeward.ports.records import Claims
 from leeward.termination import decisions
+from leeward.termination.carried_record import carrying, current, later
 from leeward.termination.freshness import (
     TRANSIENT_MAX_AGE,
     Need,
     instance_fact,
     seconds_left,
 )
-from leeward.termination.instance_state import InstanceState, read, survey
+from leeward.termination.instance_state import InstanceState, survey
 from leeward.termination.run import Next, Run
 
-HEARS_WITHIN = 4  # seconds
+HEARS_AFTER = (2, 1, 1)  # seconds: a message takes some two from EC2 to the record
 SERVES_AGAIN = timedelta(minutes=1)  # in service for so long after its end was due: it may have returned
 WHY_RETAINED = "a terminate hook was abandoned and the group retains the instance: leeward drain ends it"
 
@@ -40,7 +39,7 @@ def answer_hooks(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     While another team's hook holds an instance whose Node has not joined, the kubelet may still register it: the drain
     step reads the Node again after each pause.
     """
-    return run if run.next is Next.CANCEL else _answer(run, read(run.instance, ports.claims), ports)
+    return run if run.next is Next.CANCEL else _answer(*current(run, ports), ports)
 
 
 def _answer(run: Run, record: TerminationRecord, ports: Ports) -> Run:
@@ -56,14 +55,14 @@ def _answer(run: Run, record: TerminationRecord, ports: Ports) -> Run:
     )  # if requested just now, Auto Scaling knows whether it waits
     answered = [hook.name for hook in situation.our_hooks if may_wait and _complete(situation, hook.name, ports)]
     if "answered" not in record.times and (answered or (situation.held and situation.our_hooks)):
-        ports.claims.note(record.instance, times={"answered": now})
-        record = replace(record, times={"answered": now, **record.times})
+        run, record = later(run, record, answered=now)
     may_hear = answered and not situation.ended and not record.has(*ABRUPT)
-    if may_hear and (heard := _hears_of_the_end(record, ports.clock, ports.claims)):
-        return _answer(run, heard, ports)
+    if may_hear and (heard := _hears_of_the_end(run, ports)):
+        return _answer(*heard, ports)
     if situation.ended:
-        ports.claims.note(record.instance, times={"terminated": now})
-        return replace(run, version=record.version, next=Next.REMOVE, why=f"EC2 says {situation.state}")
+        run, record = later(run, record, terminated=now)
+        onward = replace(run, version=record.version, next=Next.REMOVE, pause=0, why=f"EC2 says {situation.state}")
+        return carrying(onward, record, ports)
     if onward := _onward(run, situation):
         return onward
     cancelled = _why_cancelled(situation, waited)
@@ -116,17 +115,17 @@ def _came_back(situation: InstanceState) -> bool:
     return situation.lifecycle == IN_SERVICE and begun is not None and launched is not None and launched > begun
 
 
-def _hears_of_the_end(record: TerminationRecord, clock: Clock, claims: Claims) -> TerminationRecord | None:
-    """Return the record once a message has reported, within some seconds, that EC2 has ended the instance: mostly it
-    does, and a pause with its step costs more than these seconds. With many instances that EC2 takes at once, none is
-    waited for like this.
+def _hears_of_the_end(run: Run, ports: Ports) -> tuple[Run, TerminationRecord] | None:
+    """Return the run and the record once a message has reported, within some seconds, that EC2 has ended the instance:
+    mostly it does, and a pause with its step costs more than these seconds. With many instances that EC2 takes at once,
+    none is waited for like this.
     """
-    for _ in range(HEARS_WITHIN):
-        clock.sleep(1)
-        latest = read(record.instance, claims)
-        known = instance_fact(latest, clock.now())
+    for seconds in HEARS_AFTER:
+        ports.clock.sleep(seconds)
+        run, record = current(run, ports, unless=lambda _: True)
+        known = instance_fact(record, ports.clock.now())
         if known is not None and known.state in ENDED:
-            return latest
+            return run, record
     return None
 
 

@@ -42,6 +42,7 @@ class InstanceState:
     policy: NodePolicy
     listing: Group | None = None
     looked: bool = True
+    unwritten: bool = False  # what was read is in this record, and not in the table's yet
 
     @property
     def ended(self) -> bool:
@@ -85,9 +86,10 @@ class InstanceState:
         return self.held and bool(self.our_hooks)
 
 
-def survey(record: TerminationRecord, ports: Ports, need: Need = Need.ALL) -> InstanceState:
+def survey(record: TerminationRecord, ports: Ports, need: Need = Need.ALL, *, written: bool = True) -> InstanceState:
     """Return the known state, read from AWS where `freshness` requires it: DescribeInstances, DescribeAutoScalingGroups
-    and hooks that are cached for a minute. A read is written into the record, for the steps that follow.
+    and hooks that are cached for a minute. A read is written into the record, for the steps that follow; `written`:
+    False where the caller writes it with a note of its own.
 
     A group that no policy selects any more keeps the defaults for the run that has begun. A cause of the present period
     that asks for force counts as `drain.force` of the policy.
@@ -103,11 +105,12 @@ def survey(record: TerminationRecord, ports: Ports, need: Need = Need.ALL) -> In
         seen = _seen_group(record, instance, listing, policies, ports.clock, ports.groups)
     seen_instance = known.instance or _seen_instance(instance, ports.clock.now())
     fresh = Seen(instance=seen_instance, group=seen)
-    if known.instance is None or known.group is None:
+    asked = known.instance is None or known.group is None
+    if asked and written:
         ports.claims.saw(record.instance, fresh)
     policy = policy_for(policies, seen.facts.name, seen.facts.tags) if seen.facts else None
     return InstanceState(
-        record=replace(record, seen=fresh),
+        record=replace(record, seen=fresh) if asked else record,  # a fact that was inferred is inferred again
         instance=instance,
         group=listing or seen.facts,
         lifecycle=seen.lifecycle,
@@ -115,6 +118,7 @@ def survey(record: TerminationRecord, ports: Ports, need: Need = Need.ALL) -> In
         policy=_forced(policy or UNSELECTED) if record.forced else policy or UNSELECTED,
         listing=listing,
         looked=known.instance is None and known.group is None,
+        unwritten=asked and not written,
     )
 
 

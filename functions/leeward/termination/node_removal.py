@@ -15,9 +15,10 @@ from leeward.ports import Ports
 from leeward.ports.kubernetes import Kubernetes
 from leeward.termination import decisions, volume_detachment
 from leeward.termination.capacity_ledger import only_surplus
+from leeward.termination.carried_record import carrying, current, later
 from leeward.termination.freshness import Need
 from leeward.termination.heartbeats import heartbeats_kept
-from leeward.termination.instance_state import find_node, read, survey
+from leeward.termination.instance_state import find_node, survey
 from leeward.termination.pod_notice import withdraw
 from leeward.termination.replica_surge import put_back
 from leeward.termination.run import Next, Run
@@ -32,7 +33,7 @@ def return_to_service(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     a person or a controller has deleted keeps its taint, and so does a broken one: its termination is retried, and it
     takes no new pods.
     """
-    record = read(run.instance, ports.claims)
+    run, record = current(run, ports, unless=lambda _: True)
     try:
         return _returned(run, record, ports)
     except ClusterGoneError as error:
@@ -109,7 +110,8 @@ def remove_node(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     instance, for as long as it likes, and nothing waits for it. The run keeps the version at which its hooks were
     answered, so that a hook that joins last causes one more pass.
     """
-    situation = survey(read(run.instance, ports.claims), ports, Need.WORK)
+    run, record = current(run, ports)
+    situation = survey(record, ports, Need.WORK)
     record = situation.record
     if situation.lifecycle == POOLED_AND_RUNNING:
         why = "it runs on in its warm pool: its Node stays tainted until the group takes it into service again"
@@ -134,5 +136,6 @@ def remove_node(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
             return replace(run, next=Next.WAIT, pause=decisions.SHORTEST_PAUSE, why=waits[:500])
         kubernetes.remove_finalizer(node, well_known.FINALIZER)
         kubernetes.delete_node(node)
-    ports.claims.note(record.instance, times={"removed": ports.clock.now()})
-    return replace(run, next=Next.FINISH, why=f"removed {node.name}" if node else "its Node was gone already")
+    run, record = later(run, record, removed=ports.clock.now())
+    run = replace(run, next=Next.FINISH, why=f"removed {node.name}" if node else "its Node was gone already")
+    return carrying(run, record, ports)

@@ -34,6 +34,11 @@ class Progress:
         return tuple(f"{pod}: {', '.join(why)}" for pod, why in sorted(self.blocked_by.items()))
 
 
+def evicted_so_far(record: TerminationRecord, progress: Progress) -> int:
+    """Return how many pods were evicted in this period, for people; 0 where this step has evicted none."""
+    return record.pods_evicted + progress.evicted if progress.evicted else 0
+
+
 def leaving(plan: DrainPlan, progress: Progress) -> str:
     """Name the pod that takes longest, or how many pods the step had no time to evict. Pods of a wave that has not
     begun are not terminating.

@@ -26,11 +26,12 @@ from leeward.policy.document import NodePolicy
 from leeward.ports import Ports
 from leeward.ports.kubernetes import Clusters
 from leeward.termination import decisions
+from leeward.termination.carried_record import current, latest
 from leeward.termination.deleted_node import last_known
 from leeward.termination.drain_plan import DrainPlan, turn_times
 from leeward.termination.eviction import turn
-from leeward.termination.instance_state import InstanceState, find_node, read
-from leeward.termination.progress import Progress, leaving
+from leeward.termination.instance_state import InstanceState, find_node
+from leeward.termination.progress import Progress, evicted_so_far, leaving
 from leeward.termination.run import Next, Run
 from leeward.termination.storm import asks_when_empty, evicts_alone, pause_seconds, seconds_to_release
 
@@ -60,7 +61,7 @@ def evict_promptly(record: TerminationRecord, ports: Ports) -> tuple[DrainPlan, 
             record.attempt,
             times=times,
             blocked_by=outcome[1].blockers,
-            evicted=outcome[1].evicted,
+            evicted=evicted_so_far(record, outcome[1]),
         )
     return outcome
 
@@ -110,22 +111,23 @@ def turn_alone(run: Run, record: TerminationRecord, ports: Ports) -> Run | None:
     return replace(run, version=record.version, next=Next.WAIT, pause=pause, why=why[:500])
 
 
-def read_or_evict(run: Run, ports: Ports) -> TerminationRecord | None:
-    """Return the record. While the table is away, has not taken the claim yet, or holds a record that only a newer
-    version can read, evict the pods of an instance that EC2 takes, from the run alone, then raise: the state machine
-    repeats the step. None: another execution has the instance, or it was never claimed and EC2 has taken it.
+def read_or_evict(
+    run: Run, ports: Ports, unless: Callable[[TerminationRecord], bool]
+) -> tuple[Run, TerminationRecord | None]:
+    """Return the record as `carried_record.current` does. While the table is away, has not taken the claim yet, or
+    holds a record that only a newer version can read, evict the pods of an instance that EC2 takes, from the run alone,
+    then raise: the state machine repeats the step. None: another execution has the instance, or it was never claimed
+    and EC2 has taken it.
     """
     try:
-        record = ports.claims.read(run.instance)
+        run, record = latest(run, ports, unless) if run.taken else current(run, ports, unless)
     except (AwsUnavailableError, NewerRecordError, ThrottledError):
         _evict_unrecorded(run, ports)
         raise
     if record is not None:
-        return record if record.attempt == run.attempt and record.status is Status.OPEN else None
-    if not run.taken:
-        return read(run.instance, ports.claims)
+        return run, record if record.attempt == run.attempt and record.status is Status.OPEN else None
     if ports.clock.now() - parse_instant(run.taken) > OVERDUE:
-        return None
+        return run, None
     _evict_unrecorded(run, ports)
     raise ThrottledError(f"{run.instance} is not claimed yet")
 

@@ -24,11 +24,12 @@ from leeward.model.reboot import BACK_WITHIN, MOST_A_DAY, Reboot, RebootBy, rebo
 from leeward.model.termination import Cause, CauseKind, TerminationRecord
 from leeward.ports import Ports
 from leeward.termination import decisions
+from leeward.termination.carried_record import current
 from leeward.termination.ec2_reboot import Wait, next_step
 from leeward.termination.eviction import plan_now
 from leeward.termination.freshness import Need
 from leeward.termination.group_reboot import await_group, let_the_group_work
-from leeward.termination.instance_state import InstanceState, find_node, read, survey
+from leeward.termination.instance_state import InstanceState, find_node, survey
 from leeward.termination.run import Next, Run
 from leeward.termination.second_look import LOOKS_AGAIN, seen_once
 
@@ -41,7 +42,7 @@ def reboot_or_wait(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     not be rebooted), drain (a pod has come, or a cause that ends the instance), drained (its group ends it), cancel
     (the circuit breaker is open), or gone.
     """
-    record = read(run.instance, ports.claims)
+    run, record = current(run, ports, unless=lambda _: True)
     by_group = record.reboot is not None and record.reboot.by is RebootBy.GROUP
     situation = survey(record, ports, Need.GROUP if by_group else Need.WORK)
     record = situation.record

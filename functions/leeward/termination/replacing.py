@@ -28,6 +28,7 @@ from leeward.ports.compute import Network
 from leeward.ports.kubernetes import Clusters
 from leeward.ports.records import Catalog, Claims
 from leeward.termination import capacity_ledger, decisions, maximum_size
+from leeward.termination.carried_record import carrying, noted
 from leeward.termination.freshness import Need
 from leeward.termination.instance_state import InstanceState, read, survey
 from leeward.termination.placement_inputs import PlacementInputs, load_inputs
@@ -43,9 +44,11 @@ BY_ITSELF = "the desired size stays and the group replaces the node by itself"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """Result of the request for a replacement, and its notices for an operator."""
+    """Result of the request for a replacement, the record after it, and notices for an operator."""
 
     replacement: Replacement
+    record: TerminationRecord
+    written: bool = False  # the observation of AWS is in the table's record
     notices: tuple[Notice, ...] = ()
 
 
@@ -56,7 +59,7 @@ def ask_for_replacement(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     may have been made already is always followed up, whatever has happened to the instance in between. The decision to
     launch nothing is not recorded, because a cause that joins later may call for a replacement.
     """
-    record = read_or_evict(run, ports)
+    run, record = read_or_evict(run, ports, unless=_may_have_launched)
     if record is None:
         return replace(run, next=Next.DRAIN, why="it has no open record of this attempt")
     try:
@@ -66,25 +69,50 @@ def ask_for_replacement(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
             raise
         with suppress(LeewardError):
             evict_promptly(record, ports)
-        ports.claims.note(record.instance, times={"refused": ports.clock.now()})
+        run, _ = noted(run, ports, {"refused": ports.clock.now()})
         return replace(run, version=record.version, next=Next.DRAIN, why=f"its pods leave first: {error}"[:LONGEST_WHY])
 
 
 def _replace_ahead(run: Run, record: TerminationRecord, ports: Ports) -> Run:
-    situation = survey(record, ports, Need.WORK)
-    if not situation.record.replacement and situation.listing is None and _may_launch(situation, ports.clock):
-        situation = survey(situation.record, ports, Need.GROUP)
+    situation = _surveyed(record, ports)
     record = situation.record
+    if situation.unwritten:
+        run = replace(run, unwritten=replace(run.unwritten, seen=record.seen))
+    run = replace(run, version=record.version, pause=0)
     if (record.keeps or record.reboot is not None) and record.surge_settled:
-        return replace(run, version=record.version, next=Next.DRAIN, why="it is drained alone: its instance is kept")
-    asked = Asked(replacement=record.replacement) if record.replacement else _ask(situation, ports)
+        alone = replace(run, next=Next.DRAIN, why="it is drained alone: its instance is kept")
+        return carrying(alone, record, ports)
+    asked = Asked(replacement=record.replacement, record=record) if record.replacement else _ask(situation, ports)
+    if isinstance(asked, TerminationRecord):
+        return _replace_ahead(replace(run, read_at=ports.clock.now()), asked, ports)
+    if asked.written:
+        run = replace(run, unwritten=replace(run.unwritten, seen=None), read_at=ports.clock.now())
     guarded, now = bool(situation.our_hooks), ports.clock.now()
     first = decisions.terminates_first(record, situation.policy, situation.lifecycle, now, hook_guards=guarded)
     why = outcome_sentence(record, asked.replacement)
     if decisions.asks_first(record, situation.policy) and not guarded:
         why = f"no terminate hook of ours guards {record.subject.group}: it drains first; {why}"
     onward = Next.TERMINATE_FIRST if first else Next.DRAIN
-    return replace(run, version=record.version, next=onward, why=why[:LONGEST_WHY], notices=asked.notices)
+    run = replace(run, next=onward, why=why[:LONGEST_WHY], notices=asked.notices)
+    return carrying(run, asked.record, ports)
+
+
+def _may_have_launched(record: TerminationRecord) -> bool:
+    """Return whether a launch may have been made whose outcome an earlier record does not have: the plan is written
+    before the first, by a call that returns the record as it is then.
+    """
+    return record.plan is not None and record.replacement is None
+
+
+def _surveyed(record: TerminationRecord, ports: Ports) -> InstanceState:
+    """Return the state of the instance, with its group as it is now if a launch may follow. What was read is written
+    with the plan of a launch, or with the first note of the drain.
+    """
+    situation = survey(record, ports, Need.WORK, written=False)
+    if situation.record.replacement or situation.listing is not None or not _may_launch(situation, ports.clock):
+        return situation
+    latest = survey(situation.record, ports, Need.GROUP, written=False)
+    return replace(latest, unwritten=latest.unwritten or situation.unwritten)
 
 
 def _may_launch(situation: InstanceState, clock: Clock) -> bool:
@@ -104,28 +132,48 @@ def outcome_sentence(record: TerminationRecord, replacement: Replacement) -> str
     return f"launched {', '.join(replacement.launched)}{where}{why}"
 
 
-def _ask(situation: InstanceState, ports: Ports) -> Asked:
+def _ask(situation: InstanceState, ports: Ports) -> Asked | TerminationRecord:
+    """Launch, and return the outcome; the record as it is now where a cause has joined before the first launch."""
     record, group = situation.record, situation.listing
     lifecycle = None if situation.ended else situation.lifecycle  # no end would offset its launch
     wanted = decisions.wants_replacement(record, situation.group, situation.policy, lifecycle, ports.clock.now())
     if group is None or not (wanted.act or record.launching):
-        return Asked(replacement=Replacement(reason=wanted.why))
+        return Asked(replacement=Replacement(reason=wanted.why), record=record)
     inputs = load_inputs(situation, group, ports)
     plan = record.plan
     if plan is None:
         _compare_zones(inputs, record.subject.cluster, ports)
         plan = _plan(record, group, inputs, ports.clock, ports.catalog)
-        ports.claims.plan(record.instance, plan)
+        begun = ports.claims.begin_plan(record.instance, plan, version=record.version, seen=record.seen)
+        if begun.replacement is not None:
+            return Asked(replacement=begun.replacement, record=begun)
+        if begun.plan is None:
+            return begun
+        plan = begun.plan
     chosen, replacement = _launch(record, group, plan, inputs.known.facts.shifts, ports)
-    other = read(record.instance, ports.claims).replacement
-    if other is not None and other.launched and other.launched != replacement.launched:
-        _give_up(record, replacement, chosen, ports.claims, ports.clock)
-        return Asked(replacement=other)
+    if _is_reported(chosen, replacement, record):  # an Event about a launch that another step overtook would be wrong
+        known = read(record.instance, ports.claims)
+        if known.replacement is not None and _overtook(known.replacement, replacement):
+            _give_up(record, replacement, chosen, ports.claims, ports.clock)
+            return Asked(replacement=known.replacement, record=known)
     _keep_promise(record, group, inputs, chosen, replacement, ports.clock, ports.catalog)
     doubts = _doubts(inputs) if record.plan is None else ()
     notices = (*doubts, *_notify(situation, inputs, chosen, replacement, ports.clock, ports.clusters))
-    ports.claims.note(record.instance, replacement=replacement, times={"replacement": ports.clock.now()})
-    return Asked(replacement=replacement, notices=notices)
+    written = ports.claims.replaced(record.instance, replacement, ports.clock.now())
+    if written.replacement is not None and _overtook(written.replacement, replacement):
+        _give_up(record, replacement, chosen, ports.claims, ports.clock)
+        return Asked(replacement=written.replacement, record=written)
+    return Asked(replacement=replacement, record=written, written=record.plan is None, notices=notices)
+
+
+def _overtook(other: Replacement, replacement: Replacement) -> bool:
+    """Return whether another step has launched another instance meanwhile."""
+    return bool(other.launched) and other.launched != replacement.launched
+
+
+def _is_reported(chosen: LaunchOption | None, replacement: Replacement, record: TerminationRecord) -> bool:
+    """Return whether the outcome is none that everyone expects: a launch in the zone of the instance."""
+    return chosen is None or not replacement.launched or chosen.zone != record.subject.zone
 
 
 def _compare_zones(inputs: PlacementInputs, cluster: str, ports: Ports) -> None:

@@ -1,7 +1,7 @@
 """Document passed between the steps of node-termination: small, versioned, the same for every step."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Self
@@ -10,8 +10,9 @@ from leeward.budgets import healthy_pods
 from leeward.budgets.healthy_pods import HealthSample
 from leeward.errors import InvalidInputError
 from leeward.model.deadlines import taken_at
+from leeward.model.seen import Seen
 from leeward.model.termination import Subject, TerminationRecord
-from leeward.model.times import format_instant
+from leeward.model.times import format_instant, parse_instant
 from leeward.workflow.steps import check_started, found_in
 
 VERSION = 1
@@ -43,6 +44,21 @@ class Next(StrEnum):
     KEPT = "kept"  # drained, and to be left in service, cordoned
 
 
+AT_ONCE = frozenset(
+    {
+        Next.REPLACE,
+        Next.TERMINATE_FIRST,
+        Next.DRAIN,
+        Next.DRAINED,
+        Next.GONE,
+        Next.ANSWER,
+        Next.REMOVE,
+        Next.FINISH,
+    }
+)
+"""After these a step follows without a pause, as long as the run names none."""
+
+
 class NoticeKind(StrEnum):
     """Kinds of information about a step for an operator, beside its result."""
 
@@ -61,12 +77,46 @@ class Notice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Unwritten:
+    """Notes of earlier steps that the record does not have yet: the next call that writes or reads it writes them.
+    `evicted`: as in `note_attempt`.
+    """
+
+    times: Mapping[str, datetime] = field(default_factory=dict)
+    evicted: int = 0
+    seen: Seen | None = None
+
+    def __bool__(self) -> bool:
+        """Return whether there is anything to write."""
+        return bool(self.times or self.evicted or self.seen)
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Self:
+        """Parse the output of `to_json`."""
+        return cls(
+            times={name: parse_instant(at) for name, at in (raw.get("times") or {}).items()},
+            evicted=int(raw.get("evicted") or 0),
+            seen=Seen.from_json(raw["seen"]) if raw.get("seen") else None,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document that the run carries."""
+        return {
+            "times": {name: format_instant(at) for name, at in self.times.items()},
+            "evicted": self.evicted,
+            **({"seen": self.seen.to_json()} if self.seen else {}),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
     """State of one execution between two steps. `pause` in seconds; `version` is the record's, as last read; `until`
     (RFC 3339) ends every loop of the state machine; `look` (RFC 3339): when a drain that pauses reads its pods next;
     `node`, `group` and `cluster` are the record's, for readers of the execution, empty where they are not known; with
     `policy` (its name) and `taken` (RFC 3339: when EC2 takes the instance, empty if it does not) they evict pods while
     the table is away;
+    `unwritten` and `record` (as it was at `read_at`) are passed on as `carried_record.py` says; `given`: the record
+    that the step before has passed on, and when that was read.
     `notices`, `healthy` (the budgets that it has read) and `deleted` (pods that it has deleted instead of evicted)
     belong to one step and are not passed on.
     """
@@ -84,6 +134,10 @@ class Run:
     cluster: str = ""
     policy: str = ""
     taken: str = ""
+    unwritten: Unwritten = Unwritten()
+    record: Mapping[str, Any] | None = None
+    read_at: datetime | None = None
+    given: tuple[Mapping[str, Any], datetime] | None = None
     notices: tuple[Notice, ...] = ()
     healthy: tuple[HealthSample, ...] = ()
     deleted: int = 0
@@ -109,6 +163,8 @@ class Run:
             cluster=str(raw.get("cluster") or ""),
             policy=str(raw.get("policy") or ""),
             taken=str(raw.get("taken") or ""),
+            unwritten=Unwritten.from_json(raw.get("unwritten") or {}),
+            given=(raw["record"], parse_instant(raw["readAt"])) if raw.get("record") and raw.get("readAt") else None,
         )
 
     def naming(self, subject: Subject) -> Self:
@@ -125,6 +181,12 @@ class Run:
         """Return the document with the moment at which EC2 takes the instance, by the record as it is now."""
         taken = taken_at(record, now)
         return replace(self, taken=format_instant(taken) if taken is not None else "")
+
+    def _carried(self) -> dict[str, Any]:
+        """Return the record for a step that follows at once: a pause ends when a cause has joined."""
+        if self.record is None or self.read_at is None or self.pause > 0 or self.next not in AT_ONCE:
+            return {}
+        return {"record": self.record, "readAt": format_instant(self.read_at)}
 
     @property
     def about(self) -> str:
@@ -151,6 +213,8 @@ class Run:
             "until": self.until,
             "look": self.look,
             **({"policy": self.policy, "taken": self.taken} if self.taken else {}),
+            **({"unwritten": self.unwritten.to_json()} if self.unwritten else {}),
+            **self._carried(),
             **({"deleted": self.deleted} if self.deleted else {}),
             **({"healthy": healthy_pods.to_json(self.healthy)} if self.healthy else {}),
         }

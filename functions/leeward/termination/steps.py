@@ -39,12 +39,13 @@ from leeward.ports.autoscaling import Groups
 from leeward.ports.records import Claims
 from leeward.retry import retry
 from leeward.termination import decisions
-from leeward.termination.capacity_ledger import only_surplus, to_offset
+from leeward.termination.capacity_ledger import only_surplus, passed_on, to_offset
+from leeward.termination.carried_record import carrying, current, noted, reread
 from leeward.termination.execution import start, subject_of
 from leeward.termination.freshness import RUNNING, Need, instance_fact
 from leeward.termination.heartbeats import AT_EVERY_CHANCE, record_heartbeat
 from leeward.termination.hook_completion import WHY_RETAINED, answer_hooks
-from leeward.termination.instance_state import InstanceState, read, survey
+from leeward.termination.instance_state import InstanceState, survey
 from leeward.termination.ledger_settlement import (
     is_written_off,
     offsets_later,
@@ -67,7 +68,7 @@ def claim(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
     operator, starts the execution of the claim's name and hands over to it.
     """
     name = str(call.get("execution") or "")
-    record = _record_if_read(run, ports.claims)
+    run, record = _record_if_read(run, ports)
     if record is None and run.taken:
         until = format_instant(ports.clock.now() + decisions.GIVE_UP_AFTER)
         why = "EC2 takes it, and the table has no record of it yet: its pods leave first"
@@ -84,42 +85,46 @@ def claim(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
     until = format_instant(now + decisions.GIVE_UP_AFTER)
     begun = replace(run, attempt=record.attempt, version=record.version, until=until).taken_by(record, now)
     if in_storm(record):
-        return replace(begun, next=Next.DRAIN, why="one of many that EC2 takes: it drains before AWS is asked anything")
-    ended = _ended(record, ports)
+        storm = replace(
+            begun, next=Next.DRAIN, why="one of many that EC2 takes: it drains before AWS is asked anything"
+        )
+        return carrying(storm, record, ports)
+    ended, record = _ended(record, ports)
+    begun = carrying(begun, record, ports)
     if ended and not record.launching:
         return replace(begun, next=Next.GONE, why=f"EC2 says {ended}: nothing runs there any more")
     return replace(begun, next=Next.REPLACE, why=", ".join(cause.kind.value for cause in record.causes))
 
 
-def _record_if_read(run: Run, claims: Claims) -> TerminationRecord | None:
+def _record_if_read(run: Run, ports: Ports) -> tuple[Run, TerminationRecord | None]:
     """Return the record. An instance that EC2 takes has none while the table is away, or its record is of a newer
     version.
     """
     try:
-        return claims.read(run.instance)
+        return reread(run, ports)
     except (AwsUnavailableError, NewerRecordError, ThrottledError):
         if not run.taken:
             raise
-        return None
+        return run, None
 
 
-def _ended(record: TerminationRecord, ports: Ports) -> str:
-    """Return EC2's state of an instance on which nothing runs any more, or an empty string if something runs. A recent
-    claim holds the state that EC2 reported. If AWS throttles the call for an instance that EC2 takes, the next step
-    evicts its pods first.
+def _ended(record: TerminationRecord, ports: Ports) -> tuple[str, TerminationRecord]:
+    """Return EC2's state of an instance on which nothing runs any more, or an empty string if something runs; and the
+    record with what was seen. A recent claim holds the state that EC2 reported. If AWS throttles the call for an
+    instance that EC2 takes, the next step evicts its pods first.
     """
     known = instance_fact(record, ports.clock.now())
     if known is not None and known.state == RUNNING:
-        return ""
+        return "", record
     if known is not None and known.state in ENDED:
-        return known.state
+        return known.state, record
     try:
         situation = survey(record, ports)
     except UNANSWERED:
         if not record.has(*ABRUPT):
             raise
-        return ""
-    return situation.state if situation.ended else ""
+        return "", record
+    return situation.state if situation.ended else "", situation.record
 
 
 def terminate(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
@@ -131,7 +136,7 @@ def terminate(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     try:
         return retry(lambda: _ask_group(run, ports), ports.clock, PAUSES_BEFORE_DRAIN)
     except UNANSWERED as error:
-        ports.claims.note(run.instance, times={"refused": ports.clock.now()})
+        run, _ = noted(run, ports, {"refused": ports.clock.now()})
         return replace(run, next=Next.DRAIN, why=f"its pods leave first: {error}"[:LONGEST_WHY])
 
 
@@ -142,7 +147,8 @@ def _ask_group(run: Run, ports: Ports) -> Run:
     only if EC2 takes it: for any other cause the run waits until the group is done. An instance that the group retains
     is ended for a manual drain alone: its owner knows which hook was abandoned, and why.
     """
-    situation = survey(read(run.instance, ports.claims), ports, Need.WORK)
+    run, record = current(run, ports, unless=_may_be_withdrawn)
+    situation = survey(record, ports, Need.WORK)
     record = situation.record
     surges = to_offset(record)
     if not situation.looked and (situation.unusual or (surges and only_surplus(record))):
@@ -152,8 +158,8 @@ def _ask_group(run: Run, ports: Ports) -> Run:
         if not record.has(CauseKind.MANUAL):
             return replace(run, next=Next.CANCEL, why=WHY_RETAINED)
         ports.groups.terminate(instance=record.instance, decrement=False, anyway=True)
-        ports.claims.note(record.instance, times={"terminating": ports.clock.now()})
-        return replace(run, why=f"{record.subject.group} retained it: termination requested")
+        run, record = noted(run, ports, {"terminating": ports.clock.now()})
+        return carrying(replace(run, why=f"{record.subject.group} retained it: termination requested"), record, ports)
     taken = record.has(*TAKEN)
     if situation.in_work and not situation.ended and not taken:
         why = f"{record.subject.group} says {situation.lifecycle}: it is ended once it is in service again"
@@ -162,16 +168,21 @@ def _ask_group(run: Run, ports: Ports) -> Run:
     returned = situation.pooled and not record.has(CauseKind.MANUAL)
     if situation.ended or leaving or returned:
         if "terminating" not in record.times:
-            ports.claims.note(record.instance, times={"terminating": ports.clock.now()})
-        return replace(run, why="it is leaving already")
+            run, record = noted(run, ports, {"terminating": ports.clock.now()})
+        return carrying(replace(run, why="it is leaving already"), record, ports)
     if unwanted := _why_unwanted(situation, ports):
         return replace(run, next=Next.CANCEL, why=unwanted)
     asked, shrinks = _terminate(record, ports, decrement=bool(surges), anyway=situation.pooled or taken)
     settlement = Offset(instance=record.instance) if shrinks else NoOffset.WRITTEN_OFF
     offsets = {surges[0]: settlement} if surges and asked else None
-    ports.claims.note(record.instance, times={"terminating": ports.clock.now()}, offsets=offsets)
+    run, record = noted(run, ports, {"terminating": ports.clock.now()}, offsets=offsets)
     why = f"asked {record.subject.group} to terminate it{' and to shrink by the one launched' if shrinks else ''}"
-    return replace(run, why=why if asked else "it was already leaving")
+    return carrying(replace(run, why=why if asked else "it was already leaving"), record, ports)
+
+
+def _may_be_withdrawn(record: TerminationRecord) -> bool:
+    """Return whether AWS may have taken a cause back since the record was read: the request could not be taken back."""
+    return record.has(CauseKind.SCHEDULED_CHANGE)
 
 
 def _why_unwanted(situation: InstanceState, ports: Ports) -> str:
@@ -198,7 +209,8 @@ def finish(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     one more pass. A node that was returned to service and still has to terminate keeps its record open, and what it
     has to offset.
     """
-    record, now = read(run.instance, ports.claims), ports.clock.now()
+    run, record = current(run, ports, unless=lambda known: run.next is not Next.FINISH or _settles(known))
+    now = ports.clock.now()
     if record.version != run.version:
         return replace(run, next=Next.AGAIN, why="a cause joined at the last moment")
     situation = survey(record, ports) if to_offset(record) or run.next is Next.RETURNED_TO_SERVICE else None
@@ -221,12 +233,17 @@ def finish(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     returned = run.next in OUTCOMES
     outcome = OUTCOMES.get(run.next, Outcome.TERMINATED)
     try:
-        ports.claims.close(run.instance, version=run.version, outcome=outcome, now=now)
+        ports.claims.close(run.instance, version=run.version, outcome=outcome, now=now, times=run.unwritten.times)
     except RecordChangedError:
         return replace(run, next=Next.AGAIN, why="a cause joined at the last moment")
     with suppress(LeewardError):  # otherwise the minute reconciler does it
         _put_back_maximum(record, ports)
     return run if returned else replace(run, next=Next.DONE)
+
+
+def _settles(record: TerminationRecord) -> bool:
+    """Return whether the end of the record decides about other instances: by the record as it is in the table."""
+    return bool(to_offset(record) or passed_on(record))
 
 
 def _offsets_later(situation: InstanceState | None, ports: Ports) -> bool:
@@ -237,7 +254,7 @@ def note_failure(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
     """Keep the record open after a step has used up its retries, and set when the minute reconciler may start it again.
     The steps that failed may have kept a hook waiting for long: it is heartbeaten here.
     """
-    record = read(run.instance, ports.claims)
+    run, record = current(run, ports, unless=lambda _: True)
     ports = ports.of_cluster(record.subject.cluster)
     again = ports.clock.now() + decisions.retry_after(record.tries)
     failure = str(call.get("cause") or "unknown error")[:500]

@@ -55,7 +55,6 @@ def before_eviction(situation: InstanceState, started: datetime, node: Node, por
         awaited = _awaited(situation, node, until, lambda target: target.kind is TargetKind.INSTANCE, ports)
         if awaited is not None:
             return awaited
-    ports.claims.note_attempt(record.instance, record.attempt, times={"evicting": now})
     return None
 
 

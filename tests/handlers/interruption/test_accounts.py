@@ -121,8 +121,8 @@ def test_an_account_that_does_not_answer_delays_no_claim_of_another(accounts):
         assert claimed.wait(10), "the other account's claim"
         return describe(ids)
 
-    def notes(subject, cause, now):
-        record = claim(subject, cause, now)
+    def notes(subject, cause, now, known):
+        record = claim(subject, cause, now, known)
         if subject.cluster == "west":
             claimed.set()
         return record

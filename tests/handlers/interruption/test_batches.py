@@ -52,10 +52,10 @@ class TestFailures:
         queue = connect(instances=[an_instance("i-0a"), an_instance("i-0b")], nodes=[a_node("i-0a"), a_node("i-0b")])
         claim = queue.system.claims.claim
 
-        def failing(subject, cause, now):
+        def failing(subject, cause, now, *rest, **more):
             if subject.instance == "i-0a":
                 raise ThrottledError("slow down")
-            return claim(subject, cause, now)
+            return claim(subject, cause, now, *rest, **more)
 
         queue.system.claims.claim = failing
         assert queue.deliver(spot("i-0a"), spot("i-0b")) == ["m0"]

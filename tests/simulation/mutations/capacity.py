@@ -49,7 +49,12 @@ def _plans_anew(shop: Workshop) -> None:
     def ask(original, situation, ports):
         return original(replace(situation, record=replace(situation.record, plan=None)), ports)
 
+    def begin_plan(claims, instance, plan, **_):
+        claims.plan(instance, plan)
+        return claims.read(instance)
+
     shop.wrap(f"{REPLACING}._ask", ask)
+    shop.method("simulation.aws.table.SimClaims.begin_plan", begin_plan)
 
 
 def _counts_no_address(shop: Workshop) -> None:

@@ -9,7 +9,7 @@ OF_DRAINS = (
     Planted(
         name="a step that was overtaken writes its launch over the other one",
         story="takes the record for what it was when the step began",
-        edits=(edit(f"{TERMINATION}.replacing._ask", "if other is not None and other.launched and", "if False and"),),
+        edits=(edit(f"{TERMINATION}.replacing._overtook", "bool(other.launched) and", "False and"),),
         tests=("tests/state_machines/test_replacements.py",),
     ),
     Planted(

@@ -100,7 +100,7 @@ def test_a_decrement_that_offsets_the_new_node_s_own_replacement_undoes_no_launc
     now = system.clock.now()
     warning = Cause(id="event-1", kind=CauseKind.SPOT_INTERRUPTION, at=now)
     system.claims.claim(a_subject(NEW), warning, now)
-    system.claims.note(NEW, replacement=Launched(launched=(SECOND,)))
+    system.claims.replaced(NEW, Launched(launched=(SECOND,)), now)
     if settled:
         system.claims.note(NEW, offsets={capacity_ledger.ahead(SECOND): Offset(instance=NEW)})
     system.groups.terminate(instance=NEW, decrement=True)

@@ -275,7 +275,7 @@ class TestLaunches:
     def test_as_a_termination_met_it(self, patient, cause, refusal):
         claims, cause_of = patient.system.claims, Cause(id="spot", kind=CauseKind.SPOT_INTERRUPTION, at=START)
         claims.claim(a_subject(NODE), cause_of, START)
-        claims.note(NODE, replacement=Replacement(reason=refusal, refused=True))
+        claims.replaced(NODE, Replacement(reason=refusal, refused=True), START)
         patient.system.executions.open.add(f"{NODE}-1")
         assert_reported(patient.trouble(Check.LAUNCHES), cause, refusal)
 

@@ -28,7 +28,7 @@ def warned_and_replaced(system, *, decrement):
     warning = Cause(id="spot#1", kind=CauseKind.SPOT_INTERRUPTION, at=now, deadline=now + timedelta(minutes=2))
     system.claims.claim(a_subject(OLD), warning, now)
     system.instances.put(replace(system.instances.known[NEW], launched=now - decrement))
-    system.claims.note(OLD, replacement=Replacement(launched=(NEW,)), times={"replacement": now})
+    system.claims.replaced(OLD, Replacement(launched=(NEW,)), now)
     system.groups.terminate(instance=OLD, decrement=True)
     return survey(read(OLD, system.ports.claims), system.ports)
 
@@ -52,9 +52,8 @@ def surplus_ended_by_its_owner(system):
     now = system.clock.now()
     warning = Cause(id="rebalance#1", kind=CauseKind.REBALANCE_RECOMMENDATION, at=now)
     system.claims.claim(a_subject(OLD), warning, now)
-    system.claims.note(
-        OLD, replacement=Replacement(launched=(NEW,)), times={"replacement": now}, offsets={a_surge(NEW): by(NEW)}
-    )
+    system.claims.replaced(OLD, Replacement(launched=(NEW,)), now)
+    system.claims.note(OLD, offsets={a_surge(NEW): by(NEW)})
     version = system.claims.records[OLD].version
     system.claims.close(OLD, version=version, outcome=Outcome.RETURNED_TO_SERVICE, now=now)
     system.claims.claim(a_subject(NEW), surplus(a_surge(NEW), now), now)

@@ -28,7 +28,7 @@ def unreadable(system, *names, error=NewerRecordError):
 
     claims.read = lambda name: read(parsed(name))
     claims.read_all = lambda instances: calls.append(instances) or read_all([parsed(name) for name in instances])
-    claims.claim = lambda subject, *rest: parsed(subject.instance) and claim(subject, *rest)
+    claims.claim = lambda subject, *rest, **more: parsed(subject.instance) and claim(subject, *rest, **more)
     return calls
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from leeward.adapters.aws.record_items import (
     offset_item,
@@ -43,26 +44,21 @@ class ClaimNotes:
         *,
         times: Mapping[str, datetime] | None = None,
         heartbeats: Mapping[str, datetime] | None = None,
-        replacement: Replacement | None = None,
         offsets: Mapping[SurgeInstance, Settlement] | None = None,
-        node: str | None = None,
         boot: str | None = None,
-    ) -> None:
+        seen: Seen | None = None,
+    ) -> TerminationRecord:
         """Write all values in one write; a repeat changes nothing. Raises ObjectGoneError without a record."""
         change = Change()
         _set_times(change, times)
         for name, at in times_item(heartbeats or {}).items():
             change.set_in("heartbeats", name, at)
-        if replacement is not None:
-            change.set("replacement", replacement_item(replacement))
         for surge, settlement in (offsets or {}).items():
             change.set_in("offsets", surge.key, offset_item(surge, settlement), keep=True)
-        if node is not None:
-            change.set_in("subject", "node", node)
         if boot:
             change.set("boot", boot, keep=True)
-        if not change.empty:
-            self._write(instance, change)
+        _set_seen(change, seen)
+        return self._write(instance, change)
 
     def note_attempt(
         self,
@@ -72,18 +68,23 @@ class ClaimNotes:
         times: Mapping[str, datetime] | None = None,
         blocked_by: Sequence[str] | None = None,
         evicted: int = 0,
-    ) -> None:
-        """Write in one conditional write. A repeat of the call changes nothing but `evicted`, a count for people only;
-        the same write repeated counts once. Raises ObjectGoneError without a record.
-        """
+        node: str | None = None,
+        boot: str | None = None,
+        seen: Seen | None = None,
+    ) -> TerminationRecord:
+        """Write in one conditional write; a repeat changes nothing. Raises ObjectGoneError without a record."""
         change = Change()
         _set_times(change, times)
         if blocked_by is not None:
             change.set("blockedBy", list(blocked_by))
         if evicted:
-            change.add("evicted", evicted)
-        if not change.empty:
-            self._write(instance, change, attempt)
+            change.set("evicted", evicted)
+        if node is not None:
+            change.set_in("subject", "node", node)
+        if boot:
+            change.set("boot", boot, keep=True)
+        _set_seen(change, seen)
+        return self._write(instance, change, attempt)
 
     def note_reboot(self, instance: str, boot: str, at: datetime) -> bool:
         """Write the reboot in one conditional write. True for the first caller alone, also when its answer got lost:
@@ -114,7 +115,7 @@ class ClaimNotes:
     def saw(self, instance: str, seen: Seen) -> None:
         """Write the observation in one write; a repeat writes the same. Raises ObjectGoneError without a record."""
         change = Change()
-        change.set("seen", seen.to_json())
+        _set_seen(change, seen)
         self._write(instance, change)
 
     def surge(self, instance: str, deployment: str, scaled: bool | None) -> None:
@@ -132,20 +133,65 @@ class ClaimNotes:
         change.set("plan", plan_item(plan))
         self._write(instance, change)
 
-    def _write(self, instance: str, change: Change, attempt: int | None = None) -> None:
-        mark = MARK if change.counts else ""
-        if mark:
-            change.set_mark(MARK, new_mark())
+    def begin_plan(
+        self, instance: str, plan: LaunchPlan, *, version: int, seen: Seen | None = None
+    ) -> TerminationRecord:
+        """Write the plan in one conditional write; a repeat finds it. Raises ObjectGoneError without a record."""
+        change = Change()
+        change.set("plan", plan_item(plan))
+        _set_seen(change, seen)
+        condition = "attribute_not_exists(#plan) AND #version = :version"
+        return self._write(instance, change, condition=condition, more={":version": version})
+
+    def replaced(self, instance: str, replacement: Replacement, now: datetime) -> TerminationRecord:
+        """Write the outcome in one conditional write: the first instance that is launched counts. A repeat writes the
+        same. Raises ObjectGoneError without a record.
+        """
+        change = Change()
+        change.set("replacement", replacement_item(replacement))
+        _set_times(change, {"replacement": now})
+        condition = (
+            "(attribute_not_exists(#replacement) OR size(#replacement.#launched) = :nothing "
+            "OR #replacement.#launched = :launched)"
+        )
+        values = {":nothing": 0, ":launched": list(replacement.launched)}
+        return self._write(instance, change, condition=condition, more=values)
+
+    def _write(
+        self,
+        instance: str,
+        change: Change,
+        attempt: int | None = None,
+        *,
+        condition: str = "",
+        more: Mapping[str, Any] | None = None,
+    ) -> TerminationRecord:
+        """Write, or leave the record as it is where `condition` or the attempt does not hold; return it either way."""
         expression, names, values = change.written()
-        condition = "attribute_exists(pk)"
-        if mark:
-            condition = f"{condition} AND (attribute_not_exists(#{MARK}) OR #{MARK} <> :mark)"
+        if not expression:
+            return self._present(instance)
+        conditions, values = ["attribute_exists(pk)", *([condition] if condition else [])], {**values, **(more or {})}
         if attempt is not None:
-            condition, values = f"{condition} AND #attempt = :attempt", {**values, ":attempt": attempt}
-        key = record_key(instance)
-        written = self._table.update(key, expression, condition=condition, values=values, names=names, mark=mark)
-        if not written and (attempt is None or self.read(instance) is None):
+            conditions, values = [*conditions, "#attempt = :attempt"], {**values, ":attempt": attempt}
+        written = self._table.update(
+            record_key(instance), expression, condition=" AND ".join(conditions), values=values, names=names
+        )
+        if written:
+            return record_of(written)
+        if len(conditions) == 1:
             raise ObjectGoneError(f"no termination record of {instance}")
+        return self._present(instance)
+
+    def _present(self, instance: str) -> TerminationRecord:
+        record = self.read(instance)
+        if record is None:
+            raise ObjectGoneError(f"no termination record of {instance}")
+        return record
+
+
+def _set_seen(change: Change, seen: Seen | None) -> None:
+    if seen is not None:
+        change.set("seen", seen.to_json())
 
 
 def _set_times(change: Change, times: Mapping[str, datetime] | None) -> None:

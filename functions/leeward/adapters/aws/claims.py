@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +23,8 @@ from leeward.adapters.aws.record_items import (
     times_item,
 )
 from leeward.adapters.aws.table import Table, new_mark
-from leeward.errors import AwsUnavailableError, ObjectGoneError, RecordChangedError
+from leeward.adapters.aws.whole_items import whole_item
+from leeward.errors import AwsUnavailableError, RecordChangedError
 from leeward.model.termination import Cause, Outcome, Status, Subject, TerminationRecord
 from leeward.model.times import format_instant
 from leeward.ports.records import COUNTED
@@ -51,17 +53,30 @@ class DynamoClaims(ClaimNotes):
             for item in self._table.get_all(map(record_key, instances), consistent=True)
         }
 
-    def claim(self, subject: Subject, cause: Cause, now: datetime) -> TerminationRecord:
+    def claim(
+        self,
+        subject: Subject,
+        cause: Cause,
+        now: datetime,
+        known: TerminationRecord | None = None,
+        *,
+        also: Sequence[Cause] = (),
+    ) -> TerminationRecord:
         """Open, join or reopen the record. A repeat after a lost answer finds its cause in the record and adds nothing.
 
         A record that is reopened starts a new period. It keeps the causes of earlier ones (the same event must not open
         it twice) and a plan or replacement whose launch is still to be offset. Raises AwsUnavailableError after too
-        many lost races.
+        many lost races. A record that is known to be open is joined first: the condition of that write fails where
+        it has been closed since, or has the cause.
         """
+        if known is not None and known.status is Status.OPEN and known.moved_to(subject) is None:
+            joined = self._join(known, None, cause, now)
+            if joined is not None:
+                return joined
         for lost in range(ATTEMPTS):
             if lost:
                 self._clock.sleep(PAUSE_SECONDS * lost)
-            record = self._claim_once(subject, cause, now)
+            record = self._claim_once(subject, cause, now, also)
             if record is not None:
                 return record
         raise AwsUnavailableError(f"dynamodb:UpdateItem on {record_key(subject.instance)}: lost {ATTEMPTS} races")
@@ -84,14 +99,25 @@ class DynamoClaims(ClaimNotes):
         )
         return record_of(item) if item else self._present(instance)
 
-    def close(self, instance: str, *, version: int, outcome: Outcome, now: datetime) -> None:
+    def close(
+        self,
+        instance: str,
+        *,
+        version: int,
+        outcome: Outcome,
+        now: datetime,
+        times: Mapping[str, datetime] | None = None,
+    ) -> None:
         """Close it if no cause joined since `version`; closing again with the same version and outcome is a no-op."""
+        late = times_item({} if times is None else times)
+        added = "".join(f", #times.#{name} = if_not_exists(#times.#{name}, :{name}At)" for name in late)
         closed = self._table.update(
             record_key(instance),
-            "SET #status = :closed, #outcome = :outcome, #times.#closed = :now, #expires = :expires "
-            "REMOVE #open, #token",
+            "SET #status = :closed, #outcome = :outcome, #times.#closed = :now, #expires = :expires"
+            f"{added} REMOVE #open, #token",
             condition="#version = :version AND #status = :open",
             values={
+                **{f":{name}At": at for name, at in late.items()},
                 ":closed": Status.CLOSED.value,
                 ":outcome": outcome.value,
                 ":now": format_instant(now),
@@ -120,6 +146,14 @@ class DynamoClaims(ClaimNotes):
             values={":true": True, ":one": 1, ":open": Status.OPEN.value},
         )
         return record_of(item) if item else self._present(instance)
+
+    def carried(self, record: TerminationRecord) -> Mapping[str, Any]:
+        """Return the record's item."""
+        return whole_item(replace(record, token=None))
+
+    def restored(self, document: Mapping[str, Any]) -> TerminationRecord:
+        """Return the record of such an item."""
+        return record_of(document)
 
     def open_instances(self) -> Sequence[str]:
         """Return the instances of all open records, from the sparse index, which may lag by seconds."""
@@ -162,11 +196,13 @@ class DynamoClaims(ClaimNotes):
         )
         return item or {}
 
-    def _claim_once(self, subject: Subject, cause: Cause, now: datetime) -> TerminationRecord | None:
+    def _claim_once(
+        self, subject: Subject, cause: Cause, now: datetime, also: Sequence[Cause]
+    ) -> TerminationRecord | None:
         """Claim once; None when another claim was faster. The write comes first: usually there is no record, and a
         write that loses returns the present one.
         """
-        item = new_record(subject, cause, now, deployment=self._deployment)
+        item = new_record(subject, cause, now, deployment=self._deployment, also=also)
         written, there = self._table.put(item, condition="attribute_not_exists(pk)")
         if written or there is None:
             return record_of(item) if written else None
@@ -235,12 +271,6 @@ class DynamoClaims(ClaimNotes):
             },
         )
         return record_of(item) if item else None
-
-    def _present(self, instance: str) -> TerminationRecord:
-        record = self.read(instance)
-        if record is None:
-            raise ObjectGoneError(f"no termination record of {instance}")
-        return record
 
 
 def _epoch(moment: datetime) -> int:

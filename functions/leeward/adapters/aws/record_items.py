@@ -7,8 +7,8 @@ conditional write, to a map of its own; `surge` of a cause is the entry that it 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import datetime
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from leeward.errors import NewerRecordError
@@ -61,7 +61,7 @@ def instance_of(key: str) -> str:
     return key.removeprefix(f"{TERMINATION}#")
 
 
-def new_record(subject: Subject, cause: Cause, now: datetime, *, deployment: str) -> Item:
+def new_record(subject: Subject, cause: Cause, now: datetime, *, deployment: str, also: Sequence[Cause] = ()) -> Item:
     """Return the item of a first claim. It has all maps from the start: DynamoDB cannot write into an absent one."""
     return {
         "pk": record_key(subject.instance),
@@ -74,7 +74,10 @@ def new_record(subject: Subject, cause: Cause, now: datetime, *, deployment: str
         "surgePeriod": 1,
         "namesTaken": 0,
         "subject": subject_item(subject),
-        "causes": {cause.id: cause_item(cause, now, period=1)},
+        "causes": {
+            each.id: cause_item(each, now + timedelta(milliseconds=place), period=1)
+            for place, each in enumerate((cause, *also))
+        },
         "times": {"claimed": format_instant(now)},
         "heartbeats": {},
         "offsets": {},
@@ -173,7 +176,7 @@ def record_of(item: Mapping[str, Any]) -> TerminationRecord:
 
 
 def _record_of(item: Mapping[str, Any]) -> TerminationRecord:
-    causes = sorted(item.get("causes", {}).items(), key=lambda entry: (entry[1].get("joined", ""), entry[1]["at"]))
+    causes = sorted(item.get("causes", {}).items(), key=lambda entry: _order(entry[1]))
     period = int(item["period"])
     replacement, plan, outcome = item.get("replacement"), item.get("plan"), item.get("outcome")
     return TerminationRecord(
@@ -240,6 +243,12 @@ def _cause_of(id: str, raw: Mapping[str, Any]) -> Cause:
         awaits_launch=bool(raw.get("awaitsLaunch", False)),
         withdrawn=bool(raw.get("withdrawn", False)),
     )
+
+
+def _order(raw: Mapping[str, Any]) -> tuple[datetime, datetime]:
+    """Return when a cause joined, then when it happened: as moments, for texts of whole seconds sort after others."""
+    at = parse_instant(raw["at"])
+    return parse_instant(raw["joined"]) if raw.get("joined") else at, at
 
 
 def _decides(raw: Mapping[str, Any], period: int) -> bool:

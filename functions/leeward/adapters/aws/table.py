@@ -226,25 +226,9 @@ class Change:
 
     def __init__(self) -> None:
         self._sets: list[str] = []
-        self._adds: list[str] = []
         self._removes: list[str] = []
         self._names: dict[str, str] = {}
         self._values: dict[str, Any] = {}
-
-    @property
-    def empty(self) -> bool:
-        """True while nothing is assigned or removed."""
-        return not self._values and not self._removes
-
-    @property
-    def counts(self) -> bool:
-        """True once a number is added to: the same change written twice would count twice."""
-        return bool(self._adds)
-
-    def set_mark(self, attribute: str, mark: str) -> None:
-        """Set an attribute to a `new_mark`, as `:mark`."""
-        self._sets.append(f"#{attribute} = :mark")
-        self._values[":mark"] = mark
 
     def set(self, attribute: str, value: Any, *, keep: bool = False) -> None:
         """Set an attribute; `keep`: only where there is none yet."""
@@ -257,17 +241,13 @@ class Change:
         new = self._value(value)
         self._sets.append(f"{path} = if_not_exists({path}, {new})" if keep else f"{path} = {new}")
 
-    def add(self, attribute: str, count: int) -> None:
-        """Add to a number."""
-        self._adds.append(f"#{attribute} {self._value(count)}")
-
     def remove_in(self, attribute: str, name: str) -> None:
         """Remove an entry of a map, if it is there."""
         self._removes.append(f"#{attribute}.{self._name(name)}")
 
     def written(self) -> tuple[str, dict[str, str], dict[str, Any]]:
         """Return expression, names and values."""
-        parts = [("SET", self._sets), ("ADD", self._adds), ("REMOVE", self._removes)]
+        parts = [("SET", self._sets), ("REMOVE", self._removes)]
         expression = " ".join(f"{verb} {', '.join(items)}" for verb, items in parts if items)
         return expression, self._names, self._values
 
