@@ -11,6 +11,7 @@ from local.cluster.scheduling.affinity import AffinityRules, Repelling, required
 from local.cluster.scheduling.feasibility import matches_node
 from local.cluster.scheduling.placed import Placed
 from local.cluster.scheduling.spread import SpreadRules, constraints_of
+from local.cluster.selectors import label_selector_matches
 from simulation.convergence import launched_for
 from simulation.facts import News
 from simulation.node_instances import instance_behind
@@ -72,6 +73,7 @@ class Serving:
         if node is None or view.troubled(TROUBLE):
             return frozenset()
         pods = [pod for pod in view.cluster.store.pods_on(node["metadata"]["name"]) if _is_tied(pod)]
+        pods = [pod for pod in pods if not _follows(pod, view)]
         owners = (controller_of(pod) for pod in pods if not is_deleting(pod) and not is_finished(pod))
         return frozenset(owner["uid"] for owner in owners if owner)
 
@@ -93,6 +95,19 @@ class Serving:
 def _is_tied(pod: Obj) -> bool:
     terms = [*required_terms(pod, "podAffinity"), *required_terms(pod, "podAntiAffinity")]
     return any(one["topologyKey"] in _OF_ZONES for one in (*constraints_of(pod, hard=True), *terms))
+
+
+def _follows(pod: Obj, view: WorldView) -> bool:
+    """Return whether the pod has to run in the zone of pods that run nowhere but on its own node: they leave as well,
+    and where they go is not known when the replacement is launched.
+    """
+    for term in required_terms(pod, "podAffinity"):
+        selector = term.get("labelSelector")
+        wanted = [one for one in view.cluster.store.each("pods") if label_selector_matches(selector, labels_of(one))]
+        nodes = {node_of(one) for one in wanted if not (is_finished(one) or is_deleting(one))}
+        if term["topologyKey"] in _OF_ZONES and nodes <= {None, "", node_of(pod)}:
+            return True
+    return False
 
 
 def _waits(pod: Obj, owners: frozenset[str]) -> bool:

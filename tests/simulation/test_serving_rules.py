@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from local.cluster.deletion import DeleteOptions
 from local.cluster.model import Cluster, ClusterSettings
 from local.cluster.nodes import NodeSpec
 from simulation.placement_preferences import ZONE
@@ -38,6 +39,35 @@ def test_a_pod_waits_for_a_zone_that_a_pod_of_the_same_launch_could_not_take(ser
         cluster.delete("pods", pod["metadata"]["name"], "default")
     cluster.create("pods", a_pod("one", "new", number=2, **served), "default")
     cluster.create("pods", a_pod("two", None, number=2), "default")
+    view.now += SERVES + 1
+    assert len([*rule.check(view)]) == found
+
+
+@pytest.mark.parametrize(("beside", "found"), [("old", 0), ("there", 1)])
+def test_a_pod_that_follows_one_that_leaves_as_well_is_not_judged(beside, found):
+    """The other one goes to a free place in another zone, which is not known at the launch."""
+    cluster = Cluster(clock=START.timestamp, settings=ClusterSettings(pod_start=0.0))
+    for name, instance, zone in (("old", OLD, HERE), ("new", NEW, HERE), ("there", "i-there", THERE)):
+        cluster.add_node(NodeSpec(name=name, instance_id=instance, zone=zone))
+    followed = {"app": "followed"}
+    term = {"topologyKey": ZONE, "labelSelector": {"matchLabels": followed}}
+    follows = {"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}
+    cluster.create("pods", a_pod("followed", beside, labels=followed), "default")
+    cluster.create("pods", a_pod("follower", "old", **follows), "default")
+    view = SimpleNamespace(
+        now=1000.0,
+        cluster=cluster,
+        plans=[(OLD, SimpleNamespace(options=[SimpleNamespace(zone=HERE), SimpleNamespace(zone=THERE)]))],
+        launches=[(f"{OLD}/1", NEW)],
+        troubled=lambda _: False,
+        running=lambda _: True,
+    )
+    rule = Serving()
+    assert [*rule.check(view)] == []
+    for name in ("follower-1", "followed-1"):
+        cluster.delete("pods", name, "default", options=DeleteOptions(grace=0))
+    cluster.create("pods", a_pod("followed", "there", labels=followed, number=2), "default")
+    cluster.create("pods", a_pod("follower", None, number=2, **follows), "default")
     view.now += SERVES + 1
     assert len([*rule.check(view)]) == found
 
