@@ -342,7 +342,7 @@ def _emptied(
     if situation.record.surges or situation.policy.drain.surge_single_replicas:
         with suppress(ClusterUnreachableError, ThrottledError):  # the record keeps it, `remove_node` repeats it
             put_back(run.instance, kubernetes, ports.claims)
-    settled = _drained(run, situation, "every pod that has to leave has left", ports)
+    settled = _drained(run, situation, "every pod that has to leave has left", ports, emptied=True)
     if settled.pause > 0:
         return settled
     volumes = volume_detachment.before_the_end(situation, started, node, plan, kubernetes, ports)
@@ -355,15 +355,18 @@ def _emptied(
     return replace(waits, next=Next.DRAINED)
 
 
-def _drained(run: Run, situation: InstanceState, why: str, ports: Ports) -> Run:
+def _drained(run: Run, situation: InstanceState, why: str, ports: Ports, *, emptied: bool) -> Run:
     """Return the settle time left. A pause leads back here: before a hook needs a heartbeat, and each minute, so that a
-    node whose taint was removed is tainted again, and emptied of the pods that came.
+    node whose taint was removed is tainted again, and emptied of the pods that came. `emptied`: no pod is left, so the
+    last one that left counts; one that is terminating on a node that is let go all the same does not.
     """
     now = ports.clock.now()
     record = situation.record
     if "drained" not in record.times or run.unwritten:
         run, record = noted_attempt(run, ports, {"drained": now})
     times = {"drained": now, **record.times}
+    if not emptied:
+        times.pop("moved", None)
     settle = settling.settle_of_node(situation, ports)
     pause = min(deadlines.settle_seconds(replace(record, times=times), settle, now), SETTLING_PAUSE)
     for due in next_heartbeats(situation, now):
@@ -405,7 +408,7 @@ def _unfinished(
     match Next.DRAINED if silent else after:
         case Next.DRAINED:
             report_given_up(node, f"{over}: {why}", kubernetes, now)
-            return _drained(run, situation, f"{over}, let go although {why}", ports)
+            return _drained(run, situation, f"{over}, let go although {why}", ports, emptied=False)
         case Next.FAILED:
             return replace(run, next=Next.FAILED, why=f"PodEvictionFailure: {over}: {why}"[:500])
         case _:

@@ -115,7 +115,7 @@ OF_ENDINGS = (
         edits=(
             edit(
                 "leeward.upgrade.gate.gate_of",
-                "zones_to_serve(preflight) if launches else ()",
+                "zones_to_serve(preflight) if launches else frozenset()",
                 "zones_to_serve(preflight)",
             ),
         ),
