@@ -10,7 +10,7 @@ from tests.infra.conftest import NODES
 from tests.infra.iam_evaluator import Request, allows
 
 HERE = "us-east-1:111122223333"
-LAUNCHING = ("drain", "upgrade", "disrupt", "reconciler")
+LAUNCHING = ("drain", "upgrade", "disrupt")
 OURS = {"aws:ResourceTag/kubernetes.io/cluster/blue": "owned"}
 MANAGED = {"aws:ResourceTag/eks:cluster-name": "blue"}
 THEIRS = {"aws:ResourceTag/kubernetes.io/cluster/other": "owned"}

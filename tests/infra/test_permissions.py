@@ -204,14 +204,14 @@ def test_every_key_is_used():
     assert {key for table in TABLES.values() for permission in table for key in permission.keys} == set(Key)
 
 
-def test_only_drains_upgrades_runs_and_the_reconciler_may_launch(template):
+def test_only_drains_upgrades_and_runs_may_launch(template):
     functions = template.named("AWS::Lambda::Function")
     launching = {
         name
         for name, function in functions.items()
         if any("autoscaling:LaunchInstances" in s.actions for s in template.statements(function["Role"]))
     }
-    assert launching == {"leeward-drain", "leeward-upgrade", "leeward-disrupt", "leeward-reconciler"}
+    assert launching == {"leeward-drain", "leeward-upgrade", "leeward-disrupt"}
 
 
 def test_only_the_configured_clusters_policies_are_read(everything):
