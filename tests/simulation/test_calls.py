@@ -17,8 +17,8 @@ def test_a_node_costs_few_describe_calls_and_few_lists(scene):
     assert missed(scene) == []
 
 
-def test_a_step_writes_nothing_that_its_record_has(scene):
-    """Times that are set stay as they are, and blockers that have not changed are not written again."""
+def test_a_step_makes_few_calls_of_the_table(scene):
+    """It uses the record of the step before it where no pause lies between them, and writes what waits for it."""
     assert scene.counts.table_calls() <= MOST_TABLE_CALLS
 
 
@@ -40,5 +40,5 @@ def test_an_idle_hour_costs_few_describe_calls():
 
 
 @pytest.mark.parametrize("run", [disruption, pytest.param(upgrade, marks=pytest.mark.long)])
-def test_a_node_of_a_run_costs_few_describe_calls_schedules_included(run):
+def test_a_node_of_a_run_costs_few_calls_schedules_included(run):
     assert missed(run()) == []
