@@ -319,7 +319,7 @@ def taint_node(node: Node, record: TerminationRecord, kubernetes: Kubernetes, po
     return tainted
 
 
-def _not_noted(tainted: Node, record: TerminationRecord) -> dict[str, str]:
+def _not_noted(tainted: Node, record: TerminationRecord) -> dict[str, Any]:
     """Return the name and, before a reboot, the boot id that the record of a tainted node lacks; empty for none."""
     boot = tainted.boot if record.reboot is not None and not record.boot else None
     if boot or "tainted" not in record.times or record.subject.node != tainted.name:

@@ -61,8 +61,8 @@ def _answer(run: Run, record: TerminationRecord, ports: Ports) -> Run:
         return _answer(*heard, ports)
     if situation.ended:
         run, record = later(run, record, terminated=now)
-        onward = replace(run, version=record.version, next=Next.REMOVE, pause=0, why=f"EC2 says {situation.state}")
-        return carrying(onward, record, ports)
+        ended = replace(run, version=record.version, next=Next.REMOVE, pause=0, why=f"EC2 says {situation.state}")
+        return carrying(ended, record, ports)
     if onward := _onward(run, situation):
         return onward
     cancelled = _why_cancelled(situation, waited)

@@ -69,7 +69,7 @@ def ask_for_replacement(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
             raise
         with suppress(LeewardError):
             evict_promptly(record, ports)
-        run, _ = noted(run, ports, {"refused": ports.clock.now()})
+        run = noted(run, ports, {"refused": ports.clock.now()})[0]
         return replace(run, version=record.version, next=Next.DRAIN, why=f"its pods leave first: {error}"[:LONGEST_WHY])
 
 

@@ -136,7 +136,7 @@ def terminate(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     try:
         return retry(lambda: _ask_group(run, ports), ports.clock, PAUSES_BEFORE_DRAIN)
     except UNANSWERED as error:
-        run, _ = noted(run, ports, {"refused": ports.clock.now()})
+        run = noted(run, ports, {"refused": ports.clock.now()})[0]
         return replace(run, next=Next.DRAIN, why=f"its pods leave first: {error}"[:LONGEST_WHY])
 
 
