@@ -1,5 +1,6 @@
 """Document passed between the steps of node-termination: small, versioned, the same for every step."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -18,6 +19,9 @@ from leeward.workflow.steps import check_started, found_in
 VERSION = 1
 UNCLAIMED = ("cluster", "group", "node", "policy", "taken")  # keys of an input that no record stands behind yet
 STARTED = {"instance": str, "attempt": int, "v": int, **dict.fromkeys(UNCLAIMED, str)}  # keys of an execution's input
+
+
+LARGEST_CARRIED = 65_536  # characters of a record; Step Functions passes 256 KiB from state to state
 
 
 class Next(StrEnum):
@@ -183,8 +187,12 @@ class Run:
         return replace(self, taken=format_instant(taken) if taken is not None else "")
 
     def _carried(self) -> dict[str, Any]:
-        """Return the record for a step that follows at once: a pause ends when a cause has joined."""
+        """Return the record for a step that follows at once: a pause ends when a cause has joined. One with a long past
+        is read by that step instead: an item of the table may be larger than what a state machine passes on.
+        """
         if self.record is None or self.read_at is None or self.pause > 0 or self.next not in AT_ONCE:
+            return {}
+        if len(json.dumps(self.record)) > LARGEST_CARRIED:
             return {}
         return {"record": self.record, "readAt": format_instant(self.read_at)}
 

@@ -63,6 +63,18 @@ OF_DRAINS = (
         tests=("tests/state_machines/test_drains.py",),
     ),
     Planted(
+        name="a step decides by the record of before a pause",
+        story="carries it to every step that follows",
+        edits=(edit(f"{TERMINATION}.run.Run._carried", "self.pause > 0 or ", ""),),
+        tests=("tests/unit/termination/test_carried_record.py",),
+    ),
+    Planted(
+        name="a step decides by a record of minutes ago",
+        story="trusts what an execution that was held up has read",
+        edits=(edit(f"{TERMINATION}.carried_record._carried", "> CARRIED_FOR", "< timedelta()"),),
+        tests=("tests/unit/termination/test_carried_record.py",),
+    ),
+    Planted(
         name="the empty node of a Capacity Block is terminated at once",
         story="settles it as any other node",
         edits=(
