@@ -167,7 +167,7 @@ drain asks first. Several nodes, and a label with `-l`, are drained by one comma
             Command(line="leeward drain ip-10-40-1-5 --cluster demo --yes --wait=false", expect=("started",)),
             Command(line="leeward blockers --cluster demo", expect=("pdb default/web",)),
             Command(
-                line="leeward drain ip-10-40-1-5 --cluster demo --cancel --yes",
+                line="leeward drain ip-10-40-1-5 --cluster demo --cancel",
                 expect=("ip-10-40-1-5", "service"),
             ),
             Command(
