@@ -646,7 +646,7 @@ class TestCallsThatSaveARead:
         claims.claim(a_subject(), FULL, NOW)
         claims.close(INSTANCE, version=1, outcome=Outcome.RETURNED_TO_SERVICE, now=NOW)
         claims.claim(a_subject(node="node-a"), OTHER, LATER)
-        claims.claim(a_subject(), a_cause("event-3", saves=0.25), LATER)
+        claims.claim(a_subject(), a_cause("event-3"), LATER)
         claims.withdraw(INSTANCE, "event-3")
         claims.begin_plan(INSTANCE, self.PLAN, version=4, seen=SEEN)
         claims.replaced(INSTANCE, Replacement(launched=("i-0new",)), LATER)

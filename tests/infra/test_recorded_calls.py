@@ -25,6 +25,8 @@ RARELY_IN_THE_TABLE = {
     ("reconciler", "dynamodb:PutItem", "pause"): "a pause without an end, once a day, and one that has ended",
     ("reconciler", "dynamodb:BatchGetItem", "facts"): "a zonal shift, whose zone id is looked up among the subnets",
     ("drain", "dynamodb:PutItem", "termination"): "a launch that the step of another execution has overtaken",
+    ("drain", "dynamodb:GetItem", "facts"): "a placement without the facts of fn sync, which reads the shifts alone",
+    ("upgrade", "dynamodb:GetItem", "termination"): "a closed execution that holds the name, and the attempt after it",
     (
         "terminate",
         "dynamodb:GetItem",

@@ -31,7 +31,7 @@ def test_applying_twice_is_applying_once(stack):
         ("cart", 2),
     }
     agents = stack.kubernetes("GET", "/apis/apps/v1/namespaces/kube-system/daemonsets")["items"]
-    assert [one["metadata"]["name"] for one in agents] == ["agent"]
+    assert [one["metadata"]["name"] for one in agents] == ["aws-node"]
 
 
 def test_a_change_of_one_field_leaves_the_others(stack):

@@ -17,7 +17,7 @@ from tests.state_machines.graph import Graph
 
 TENTH = {"max_unavailable": None, "max_unavailable_percentage": 10}
 ROOMY = 65531  # addresses of a subnet: a /20 has too few for a thousand nodes
-OWN_STATE = 2048  # bytes: plans and verdicts stay out of what travels between the steps
+OWN_STATE = 4096  # bytes, of which a termination's record is most: plans and verdicts do not travel between the steps
 
 
 @dataclass(frozen=True, kw_only=True)

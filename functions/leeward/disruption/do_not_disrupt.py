@@ -3,6 +3,7 @@
 They block voluntary methods only (docs/features.md, K17, K18): interruptions, manual drains and upgrades ignore them.
 The first opt-out that holds decides whether a node may be disrupted; `leeward.blockers` lists each with its end."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -56,6 +57,11 @@ def pod_opt_outs(pod: Pod, now: datetime) -> tuple[OptOut, ...]:
         until = pod_window.opens(window, now)
         opt_outs.append(OptOut(key=DISRUPTION_WINDOW, value=pod_window.shown(window), until=until))
     return tuple(opt_outs)
+
+
+def windows_of(pods: Iterable[Pod]) -> frozenset[str]:
+    """Return the disruption windows that pods name, as they are written."""
+    return frozenset(window for pod in pods if (window := pod.annotations.get(DISRUPTION_WINDOW)))
 
 
 def node_opt_outs(node: Node) -> tuple[OptOut, ...]:

@@ -14,6 +14,7 @@ from leeward.disruption import pod_window
 from leeward.disruption.aftermath import after_commands
 from leeward.disruption.candidates import workload_on
 from leeward.disruption.command import MethodName, Plan
+from leeward.disruption.do_not_disrupt import windows_of
 from leeward.disruption.plan import plan_in
 from leeward.disruption.planning_state import PlanningState
 from leeward.drift.detect import Drifted
@@ -114,7 +115,6 @@ def _moments(snapshot: ClusterSnapshot) -> Iterator[datetime]:
             if window is not None and is_active(window, snapshot.now):
                 start = next_start(window, snapshot.now - window.duration)
                 yield from [start + window.duration] if start is not None else []
-    values = {value for pod in snapshot.pods if (value := pod.annotations.get(well_known.DISRUPTION_WINDOW))}
-    for value in values:
+    for value in windows_of(snapshot.pods):
         opening = None if pod_window.is_open(value, snapshot.now) else pod_window.opens(value, snapshot.now)
         yield from [opening] if opening is not None else []

@@ -61,6 +61,9 @@ RARELY = {
         ("reconciler", action): "a zone that is evacuated; in the other room"
         for action in ("autoscaling:SuspendProcesses", "ec2:DescribeSubnets")
     },
+    ("interruption", "sqs:ChangeMessageVisibility"): "a message that has to wait for an answer of AWS",
+    ("upgrade", "dynamodb:UpdateItem"): "a cause that joins a termination in progress",
+    ("upgrade", "autoscaling:DescribeScalingActivities"): "a group whose size is not the one that the record explains",
     ("upgrade", "states:DescribeExecution"): "an upgrade that another execution holds, or was left behind",
     ("upgrade", "ssm:GetParameter"): "an image by its alias, or a Kubernetes version",
     ("upgrade", "autoscaling:DescribeLaunchConfigurations"): "a group that still has a launch configuration",

@@ -23,7 +23,6 @@ from leeward.adapters.aws.record_items import (
     times_item,
 )
 from leeward.adapters.aws.table import Table, new_mark
-from leeward.adapters.aws.whole_items import whole_item
 from leeward.errors import AwsUnavailableError, RecordChangedError
 from leeward.model.termination import Cause, Outcome, Status, Subject, TerminationRecord
 from leeward.model.times import format_instant
@@ -149,6 +148,8 @@ class DynamoClaims(ClaimNotes):
 
     def carried(self, record: TerminationRecord) -> Mapping[str, Any]:
         """Return the record's item."""
+        from leeward.adapters.aws.whole_items import whole_item  # late: a cold start that carries nothing needs none
+
         return whole_item(replace(record, token=None))
 
     def restored(self, document: Mapping[str, Any]) -> TerminationRecord:

@@ -58,7 +58,7 @@ def test_a_drain_is_planned_live_then_done_and_then_drawn(stack, crew, leeward, 
     again = tmp_path / "again.html"
     assert leeward("report", str(kept), "--to", str(again))[0] == 0
     assert again.read_bytes() == page.read_bytes()
-    assert document["headline"].startswith(f"{victim} was drained on an operator's request. 2 pods moved in ")
+    assert document["headline"].startswith(f"{node} was drained on an operator's request. 2 pods moved in ")
     assert document["headline"].endswith("; none was killed.")
 
 
