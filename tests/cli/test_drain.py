@@ -225,7 +225,7 @@ def test_bad_input_is_reported_in_one_sentence(leeward, arguments, message):
 def test_the_table_shows_every_pod_with_its_reason(leeward):
     result = leeward("drain", "node-a", "--snapshot", SMALL, "--now", NOON)
     assert result.code == 1
-    assert "node-a: then wait" in result.out
+    assert "node-a: wait: pods forbid the drain" in result.out
     lines = {line.split()[1]: line for line in result.out.splitlines() if line.startswith("node-a ")}
     assert "blocked by pdb shop/db" in lines["shop/db-0"]
     assert "refuse" in lines["shop/orphan-ds"]

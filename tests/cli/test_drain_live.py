@@ -170,7 +170,7 @@ def test_a_node_that_is_drained_alone_is_followed_until_it_is_empty(leeward, sys
     )
     result = leeward("drain", "node-i-0a", "--keep", *TABLE)
     assert (result.code, system.claims.read("i-0a").causes[0].options) == (0, DrainOptions(keep=True))
-    assert "node-i-0a: then keep, started i-0a-1" in result.out
+    assert "node-i-0a: started i-0a-1: drain, then keep it cordoned" in result.out
     assert "drained and cordoned, its instance is kept, 2 pods evicted" in result.err
 
 

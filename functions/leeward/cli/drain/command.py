@@ -8,6 +8,7 @@ import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any
 
 from leeward.cli.confirmation import check_can_ask, confirm
@@ -41,6 +42,15 @@ already is only followed.
 
 --cancel takes a drain back until TERMINATE is requested: no further pod is evicted, and the node returns to service.
 Pods that have left are not moved back."""
+THEN: Mapping[str, str] = MappingProxyType(
+    {
+        "terminate": "drain, then terminate",
+        "keep": "drain, then keep it cordoned",
+        "wait": "wait: pods forbid the drain",
+        "remove-node": "remove the Node: its instance is gone",
+    }
+)
+"""What happens to a node, by `then` of the document."""
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -231,9 +241,9 @@ def _report(documents: list[dict[str, Any]]) -> list[Table | str]:
 def _said(document: dict[str, Any], deadline: str) -> str:
     """Return what follows for the node, and, live, what has come of the request."""
     said, execution = document.get("said", ""), document.get("execution")
-    then = f"then {document['then']}{deadline}"
+    then = f"{THEN[document['then']]}{deadline}"
     if said == STARTED:
-        return f"{then}, {said} {execution}"
+        return f"{said} {execution}: {then}"
     return f"{said}{f' (execution {execution})' if execution else ''}" if said else then
 
 
