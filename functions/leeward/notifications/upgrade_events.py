@@ -110,7 +110,7 @@ def _changed(before: UpgradeRecord, after: UpgradeRecord, at: datetime) -> Itera
     if after.control is rollback and before.control is not rollback:
         warning = after.warnings[-1] if after.warnings != before.warnings and after.warnings else ""
         reason = warning or f"requested by {after.requested_by or 'its policy'}"
-        yield _event(UpgradeEventType.ROLLING_BACK, after, at, f"{after.attempt} {after.rolling_back}", reason=reason)
+        yield _event(UpgradeEventType.ROLLING_BACK, after, at, str(after.version), reason=reason)
     kind = after.hold.kind if after.hold is not None else None
     if after.hold is not None and (before.hold is None or before.hold.kind != kind):
         yield _event(UpgradeEventType.HELD, after, at, format_instant(after.hold.since), reason=after.hold.why)

@@ -95,6 +95,17 @@ def test_a_rollback_is_notified_when_it_begins_and_when_it_has_ended():
     assert turns(turned, replace(turned, ended=NOON)) == [UpgradeEventType.ROLLED_BACK]
 
 
+def test_each_rollback_of_one_attempt_has_an_id_of_its_own():
+    """An alarm rolls back, a person turns that round, and the alarm rings on: the third is no repetition."""
+    ids = set()
+    for version, turned in enumerate((False, True, False)):
+        before = replace(RUNS, version=2 * version, rolling_back=turned)
+        asked = replace(before, version=before.version + 1, control=ControlRequest.ROLLBACK)
+        ids.add(the_event(before, asked).id)
+        assert the_event(before, asked).id in ids
+    assert len(ids) == 3
+
+
 def test_a_rollback_of_an_upgrade_that_has_ended_is_one_start():
     asked = replace(ENDED, control=ControlRequest.ROLLBACK)
     assert turns(ENDED, asked) == []
