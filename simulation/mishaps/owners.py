@@ -19,6 +19,7 @@ PUT_BACK = (300.0, 1800.0)  # seconds after which MinSize and zones are what the
 LEAVES_EVERY = 45.0  # seconds between two instances that leave a removed zone
 REFRESHES_EVERY, REFRESHED = 200.0, 5  # seconds between two instances of a refresh, and the most that it replaces
 FASTER = (120.0, 900.0)  # seconds until replicas are what they were
+LOOKS_EVERY = 60.0  # seconds between two looks of an HPA, whose period is 15 s
 
 
 class LimitsChange:
@@ -117,9 +118,12 @@ class Replicas:
     def __init__(self, scene: World | Site, random: Random) -> None:
         self._scene, self._random = scene, random
         self._scaled: set[str] = set()
+        self._governed: set[str] = set()
 
     def play(self) -> None:
         """Give a Deployment up to twice as many replicas for a while, or fewer."""
+        if not self._governed:
+            self._scene.timeline.after(LOOKS_EVERY, self._look, "an HPA looks")
         found = [one for one in self._scene.cluster.store.sorted("deployments") if _path(one) not in self._scaled]
         if not found:
             return
@@ -139,8 +143,18 @@ class Replicas:
         space, _, name = path.partition("/")
         self._scene.say(f"an HPA scales {path} to {replicas}")
         self._scene.replicas[path] = replicas
+        self._governed.add(path)
         body = {"metadata": {"name": name, "namespace": space}, "spec": {"replicas": replicas}}
         self._scene.cluster.scale("deployments", name, body, space)
+
+    def _look(self) -> None:
+        """Scale Deployments up again that others have made smaller, as the controller does at each of its periods."""
+        for path in sorted(self._governed):
+            space, _, name = path.partition("/")
+            found = self._scene.cluster.store.find("deployments", name, space)
+            if found is not None and found["spec"].get("replicas", 1) < self._scene.replicas[path]:
+                self._scale(path, self._scene.replicas[path])
+        self._scene.timeline.after(LOOKS_EVERY, self._look, "an HPA looks")
 
 
 def _path(deployment: dict[str, Any]) -> str:

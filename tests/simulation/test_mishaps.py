@@ -270,6 +270,16 @@ def test_an_hpa_scales_a_deployment_which_its_owner_then_wants_so():
     assert world.replicas["default/web"] == 4
 
 
+def test_an_hpa_scales_up_again_what_another_has_made_smaller():
+    world = a_world(workloads=(deployment(),))
+    Replicas(world, Random(1)).play()
+    advance(world, 1000)
+    body = {"metadata": {"name": "web", "namespace": "default"}, "spec": {"replicas": 1}}
+    world.cluster.scale("deployments", "web", body, "default")
+    advance(world, 70)
+    assert world.cluster.get("deployments", "web", "default")["spec"]["replicas"] == world.replicas["default/web"] == 4
+
+
 def test_long_pods_have_an_hour_and_more_and_only_those_with_an_hour_use_it():
     changed = with_long_pods([deployment(f"web-{number}") for number in range(60)], Random(1))
     specs = [one["spec"]["template"] for one in changed]
