@@ -97,7 +97,7 @@ def find_volumes(api):
 
 
 def report(api):
-    """What `leeward report` draws of the cluster's Events."""
+    """List the Events that `leeward report` draws."""
     api.seen_events(dict, "involvedObject.kind=Node")
 
 

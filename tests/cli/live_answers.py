@@ -106,7 +106,7 @@ def drain_again(monkeypatch, folder):
 
 
 def drain_cancelled(monkeypatch, folder):
-    """Of two nodes one drains."""
+    """Request a drain of two nodes, of which one is draining already."""
     arguments = drain_again(monkeypatch, folder)
     return tuple("--cancel" if word == "--yes" else word for word in arguments)
 

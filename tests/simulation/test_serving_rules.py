@@ -25,14 +25,7 @@ def test_a_pod_waits_for_a_zone_that_a_pod_of_the_same_launch_could_not_take(ser
     pods = [
         cluster.create("pods", a_pod(name, "old", **more), "default") for name, more in (("one", served), ("two", {}))
     ]
-    view = SimpleNamespace(
-        now=1000.0,
-        cluster=cluster,
-        plans=[(OLD, SimpleNamespace(options=[SimpleNamespace(zone=HERE), SimpleNamespace(zone=THERE)]))],
-        launches=[(f"{OLD}/1", NEW)],
-        troubled=lambda _: False,
-        running=lambda _: True,
-    )
+    view = a_view(cluster)
     rule = Serving()
     assert [*rule.check(view)] == []
     for pod in pods:
@@ -54,14 +47,7 @@ def test_a_pod_that_follows_one_that_leaves_as_well_is_not_judged(beside, found)
     follows = {"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}
     cluster.create("pods", a_pod("followed", beside, labels=followed), "default")
     cluster.create("pods", a_pod("follower", "old", **follows), "default")
-    view = SimpleNamespace(
-        now=1000.0,
-        cluster=cluster,
-        plans=[(OLD, SimpleNamespace(options=[SimpleNamespace(zone=HERE), SimpleNamespace(zone=THERE)]))],
-        launches=[(f"{OLD}/1", NEW)],
-        troubled=lambda _: False,
-        running=lambda _: True,
-    )
+    view = a_view(cluster)
     rule = Serving()
     assert [*rule.check(view)] == []
     for name in ("follower-1", "followed-1"):
@@ -70,6 +56,18 @@ def test_a_pod_that_follows_one_that_leaves_as_well_is_not_judged(beside, found)
     cluster.create("pods", a_pod("follower", None, number=2, **follows), "default")
     view.now += SERVES + 1
     assert len([*rule.check(view)]) == found
+
+
+def a_view(cluster):
+    """A plan for the old instance that could take either zone, and its launch."""
+    return SimpleNamespace(
+        now=1000.0,
+        cluster=cluster,
+        plans=[(OLD, SimpleNamespace(options=[SimpleNamespace(zone=HERE), SimpleNamespace(zone=THERE)]))],
+        launches=[(f"{OLD}/1", NEW)],
+        troubled=lambda _: False,
+        running=lambda _: True,
+    )
 
 
 def a_pod(name, node, labels=None, number=1, **spec):

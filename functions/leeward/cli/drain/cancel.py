@@ -55,7 +55,7 @@ class Cancellation:
 
 
 def cancel(arguments: argparse.Namespace, selection: Selection) -> int:
-    """Cancel the drains of the selected nodes, print a line for each, and follow them. Return 1 where one goes on."""
+    """Cancel the drains of the selected nodes, print a line each, and follow them. Return 1 if a drain continues."""
     _check(arguments)
     context = context_of(arguments, "drain")
     nodes = nodes_of(context, selection)
@@ -123,7 +123,7 @@ def _left(record: TerminationRecord) -> str:
 
 
 def _why_not(record: TerminationRecord, options: str) -> str:
-    """Return why an open termination goes on, empty where it can be cancelled."""
+    """Return why an open termination cannot be cancelled, empty where it can."""
     if "terminating" in record.times:
         at = format_instant(record.times["terminating"])
         return f"TERMINATE of instance {record.instance} was requested at {at}, which cannot be undone"

@@ -50,7 +50,7 @@ THEN: Mapping[str, str] = MappingProxyType(
         "remove-node": "remove the Node: its instance is gone",
     }
 )
-"""What happens to a node, by `then` of the document."""
+"""Sentence about the end of a node's drain, by `then` of the document."""
 
 
 def run(arguments: argparse.Namespace) -> int:
