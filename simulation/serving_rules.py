@@ -28,12 +28,14 @@ _OF_ZONES = {*ZONE_KEYS, ZONE_ID_LABEL}
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Launch:
     """Launch in place of an instance. `zones`: those in which its plan would have launched; `owners`: uids of the
-    controllers of those of its pods that have a required rule about zones; `due`: when it is judged.
+    controllers of those of its pods that have a required rule about zones; `others`: where their pods on other nodes
+    were when it was planned; `due`: when it is judged.
     """
 
     instance: str
     zones: frozenset[str]
     owners: frozenset[str]
+    others: frozenset[tuple[str, str]]
     planned: float
     due: float = 0.0
 
@@ -55,8 +57,13 @@ class Serving:
                 self._crowd = view.now + AT_ONCE
             self._last = view.now
             if owners := self._owners(instance, view):
-                zones = frozenset(option.zone for option in plan.options)
-                self._planned[instance] = _Launch(instance=instance, zones=zones, owners=owners, planned=view.now)
+                self._planned[instance] = _Launch(
+                    instance=instance,
+                    zones=frozenset(option.zone for option in plan.options),
+                    owners=owners,
+                    others=_others(instance, owners, view),
+                    planned=view.now,
+                )
         for token, new in self._new("launches", view.launches):
             launch = self._planned.get(launched_for(token))
             if launch is not None:
@@ -84,12 +91,34 @@ class Serving:
             return
         del self._launched[new]
         self._planned.pop(launch.instance, None)
-        if node is None or launch.planned < self._crowd:
+        if node is None or launch.planned < self._crowd or not _still(launch, view):
             return
         for pod in view.cluster.store.sorted("pods"):
             if _waits(pod, launch.owners) and (better := _better_zones(pod, node, launch, view)):
                 zone = labels_of(node)[ZONE_LABEL]
                 yield f"{path_name(pod)} waits beside {new} in {zone}, and could run in {', '.join(better)}"
+
+
+def _others(instance: str, owners: frozenset[str], view: WorldView) -> frozenset[tuple[str, str]]:
+    """Return the pods of the controllers that are not on the instance's node, each with its node or with ""."""
+    node = _node_of(instance, view)
+    own = node["metadata"]["name"] if node else None
+    placed = ((path_name(pod), node_of(pod) or "") for pod in _owned(owners, view))
+    return frozenset((name, at) for name, at in placed if at != own)
+
+
+def _still(launch: _Launch, view: WorldView) -> bool:
+    """Return whether the pods of other nodes are where they were when the launch was planned. Where other drains moved
+    them in the meantime, a zone that was right may be no longer so.
+    """
+    return launch.others <= {(path_name(pod), node_of(pod) or "") for pod in _owned(launch.owners, view)}
+
+
+def _owned(owners: frozenset[str], view: WorldView) -> Iterator[Obj]:
+    for pod in view.cluster.store.each("pods"):
+        owner = controller_of(pod)
+        if owner is not None and owner["uid"] in owners and not is_finished(pod):
+            yield pod
 
 
 def _is_tied(pod: Obj) -> bool:

@@ -36,6 +36,25 @@ def test_a_pod_waits_for_a_zone_that_a_pod_of_the_same_launch_could_not_take(ser
     assert len([*rule.check(view)]) == found
 
 
+@pytest.mark.parametrize(("moves", "broken"), [(True, 0), (False, 1)])
+def test_a_launch_is_not_judged_by_pods_that_others_moved_after_its_plan(moves, broken):
+    """A pod of the same controller is replaced on a third node while the launch comes: the zones count otherwise."""
+    cluster = Cluster(clock=START.timestamp, settings=ClusterSettings(pod_start=0.0))
+    for name, instance in (("old", OLD), ("new", NEW), ("beside", "i-beside"), ("third", "i-third")):
+        cluster.add_node(NodeSpec(name=name, instance_id=instance, zone=HERE))
+    cluster.create("pods", a_pod("beside", "beside", labels=APART), "default")
+    cluster.create("pods", a_pod("two", "old"), "default")
+    cluster.create("pods", a_pod("two", "third", number=3), "default")
+    view = a_view(cluster)
+    rule = Serving()
+    assert [*rule.check(view)] == []
+    for number in (1, 3) if moves else (1,):
+        cluster.delete("pods", f"two-{number}", "default", options=DeleteOptions(grace=0))
+    cluster.create("pods", a_pod("two", None, number=2), "default")
+    view.now += SERVES + 1
+    assert len([*rule.check(view)]) == broken
+
+
 @pytest.mark.parametrize(("beside", "found"), [("old", 0), ("there", 1)])
 def test_a_pod_that_follows_one_that_leaves_as_well_is_not_judged(beside, found):
     """The other one goes to a free place in another zone, which is not known at the launch."""
