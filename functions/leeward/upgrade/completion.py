@@ -229,8 +229,16 @@ def restore_group(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
     """Remove scale-down protection, resume AZRebalance, restore the maximum size: to the owner's, or to the desired
     size as long as that is larger, after which the minute reconciler lowers it with each scale-in. The calls come
     first: what is recorded as Leeward's is undone again by the next execution, or at the latest by the minute
-    reconciler. While a zonal shift is in effect AZRebalance stays suspended: balancing would launch into its zone.
+    reconciler. While a zonal shift is in effect AZRebalance stays suspended: balancing would launch into its zone. A
+    deleted group has nothing to restore; the next group of its name is not restored in its place.
     """
+    try:
+        return _restored(record, ports)
+    except ObjectGoneError:
+        return replace(record, suspended=False, raised_maximum=False, raised_to=0, lowers_to=0)
+
+
+def _restored(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
     release_all(record.group, record.cluster, ports.clusters)
     resumes = record.suspended and not ports.catalog.zonal_shifts(record.cluster).shifts
     if resumes:

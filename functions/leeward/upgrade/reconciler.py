@@ -8,12 +8,11 @@ its second observation only, because the event of an end takes seconds, and a li
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from leeward.errors import LeewardError, ObjectGoneError
+from leeward.errors import LeewardError
 from leeward.isolation import attempt, isolate_errors, reraise
 from leeward.model import well_known
 from leeward.model.group import Group
@@ -80,9 +79,7 @@ def handle_failed_execution(detail: Mapping[str, Any], ports: Ports) -> str:
         or held(record, ports.upgrade_executions, ports.managed_upgrade_executions)
     ):
         return f"execution {name} ended with {status} and left nothing"
-    stopped = _stopped(record, f"ended with {status}", ports.clock)
-    with suppress(ObjectGoneError):  # its owner has deleted the group: the upgrade is over all the same
-        stopped = restore_group(stopped, ports)
+    stopped = restore_group(_stopped(record, f"ended with {status}", ports.clock), ports)
     written(stopped, ports.upgrades)
     return stopped.why
 

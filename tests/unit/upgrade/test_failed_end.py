@@ -45,6 +45,15 @@ def test_a_failed_upgrade_returns_its_old_nodes_to_service_and_to_load_balancers
     assert serves(system)
 
 
+def test_an_upgrade_of_a_deleted_group_ends_and_keeps_nothing_for_the_next_group_of_its_name():
+    """The notification of its end follows from the record."""
+    system = failing(raised_maximum=True, raised_to=14, suspended=True)
+    del system.groups.by_name[GROUP]
+    step(system, "note-failure", replace(RUN, next=Next.FAILED))
+    ended = record(system)
+    assert (ended.ended, ended.raised_maximum, ended.raised_to, ended.suspended) == (system.clock.now(), False, 0, False)
+
+
 def test_the_failure_names_the_new_nodes_that_stay_and_their_cost():
     system = failing()
     done = step(system, "note-failure", FAILED)
