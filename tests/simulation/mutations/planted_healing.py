@@ -21,8 +21,20 @@ OF_REPAIR = (
     Planted(
         name="an upgrade of a deleted group never ends",
         story="restores the group before it writes that the execution is over",
-        edits=(edit("leeward.upgrade.reconciler.handle_failed_execution", "suppress(ObjectGoneError)", "suppress()"),),
-        tests=("tests/unit/upgrade/test_reconciler.py",),
+        edits=(edit("leeward.upgrade.completion.restore_group", "except ObjectGoneError", "except ZeroDivisionError"),),
+        tests=("tests/unit/upgrade/test_reconciler.py", "tests/unit/upgrade/test_failed_end.py"),
+    ),
+    Planted(
+        name="a gate waits for a zone although launches of an earlier target use up maxSurge",
+        story="asks for one new node in each zone, as at the begin",
+        edits=(
+            edit(
+                "leeward.upgrade.surge.orders.zones_in_reach",
+                "not record.wanted and record.alive >= preflight.max_surge",
+                "False",
+            ),
+        ),
+        tests=("tests/unit/upgrade/surge/test_orders.py",),
     ),
     Planted(
         name="a canary that is watched is not announced",

@@ -39,9 +39,7 @@ OF_UPGRADES = (
         name="AZRebalance stays suspended after an upgrade",
         story="suspends zone balancing and forgets to resume it",
         breaks=edited(
-            edit(
-                f"{UPGRADE}.completion.restore_group", "ports.group_changes.resume(record.group, AZ_REBALANCE)", "pass"
-            )
+            edit(f"{UPGRADE}.completion._restored", "ports.group_changes.resume(record.group, AZ_REBALANCE)", "pass")
         ),
         rules=frozenset({Rule.RESTORED}),
         scenario=ROLLING,
@@ -125,8 +123,8 @@ OF_UPGRADES = (
             edit(f"{UPGRADE}.reconciler._needs_restore", "return ", "return False and "),
             edit(
                 f"{UPGRADE}.reconciler.handle_failed_execution",
-                "restore_group(stopped, ports)",
-                "stopped",
+                'restore_group(_stopped(record, f"ended with {status}", ports.clock), ports)',
+                '_stopped(record, f"ended with {status}", ports.clock)',
             ),
         ),
         rules=frozenset({Rule.RESTORED}),

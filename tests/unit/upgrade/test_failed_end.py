@@ -51,7 +51,12 @@ def test_an_upgrade_of_a_deleted_group_ends_and_keeps_nothing_for_the_next_group
     del system.groups.by_name[GROUP]
     step(system, "note-failure", replace(RUN, next=Next.FAILED))
     ended = record(system)
-    assert (ended.ended, ended.raised_maximum, ended.raised_to, ended.suspended) == (system.clock.now(), False, 0, False)
+    assert (ended.ended, ended.raised_maximum, ended.raised_to, ended.suspended) == (
+        system.clock.now(),
+        False,
+        0,
+        False,
+    )
 
 
 def test_the_failure_names_the_new_nodes_that_stay_and_their_cost():

@@ -165,15 +165,21 @@ def _missing(record: UpgradeRecord, observation: Observation, *, gating: bool) -
 
 
 def zones_in_reach(preflight: Preflight, record: UpgradeRecord) -> frozenset[str]:
-    """Return zones without a new node in which an instance of a raised desired size may still come; all of them while
-    there is no new node at all, or launches are placed by name.
+    """Return zones without a new node in which a launch may still bring one: all of them where launches are placed by
+    name, until those that wait for an old node use up maxSurge. Launches that another target has made old use it too,
+    and each of them leaves only for an old node that drains behind the gate.
 
-    The group launches where it has the fewest instances, so first in each of its zones that holds none: within the
-    limit any zone may be reached, beyond it only those that are next, which have lacked capacity. Without these the
-    gate would wait for a node that never comes, in this start and in the next.
+    Where the desired size is raised: all of them while there is no new node at all. The group launches where it has the
+    fewest instances, so first in each of its zones that holds none: within the limit any zone may be reached, beyond it
+    only those that are next, which have lacked capacity. Without these the gate would wait for a node that never comes,
+    in this start and in the next.
     """
     members = _new_members(preflight)
     bereft = zones_to_serve(preflight) - {instance.zone for instance in members}
+    if not record.wanted and record.alive >= preflight.max_surge:
+        outdated = {member.instance.id for member in preflight.old}
+        coming = {launch.zone for new, launch in record.ahead.items() if new not in outdated}
+        return bereft & coming.union(order.zone for order in record.orders.values())
     if not record.wanted or record.raised or not members:
         return bereft
     if len(record.ahead) >= preflight.max_surge:

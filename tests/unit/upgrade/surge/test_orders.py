@@ -172,6 +172,21 @@ def test_a_zone_that_no_further_raise_reaches_is_not_waited_for(system, counts, 
     assert zones_left(system, counts=counts, served=served, **more) == set(left)
 
 
+@pytest.mark.parametrize(
+    ("ahead", "most", "reached"),
+    [
+        ({"i-old-a": "a", "i-old-b": "b"}, 2, ""),  # they wait for old nodes, which drain behind the gate
+        ({"i-old-a": "a", "i-old-b": "b"}, 3, "abc"),
+        ({"i-old-a": "a", "i-comes": "c"}, 2, "c"),  # it is launched, and no member yet
+    ],
+)
+def test_launches_that_another_target_has_made_old_use_up_the_surge(system, ahead, most, reached):
+    shown = an_upgrade(a_node("old-a", "a"), a_node("old-b", "b"), a_node("old-c", "c"), policy=a_policy(TWO))
+    launched = {name: SurgeNode(zone=zone) for name, zone in ahead.items()}
+    record = begun(system, surge=most, ahead=launched)
+    assert orders.zones_in_reach(replace(shown, max_surge=most), record) == set(reached)
+
+
 def test_the_gate_does_not_wait_for_a_zone_out_of_reach_and_still_for_each_new_node():
     nodes = [a_node("old-a", "a"), a_node("old-c", "c"), a_node("new-a", "a")]
     there = an_upgrade(*nodes, new=["new-a"])
