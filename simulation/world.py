@@ -239,7 +239,10 @@ class World(Shown):
 
     def _has_marks(self) -> bool:
         young = any(self.timeline.now() - m.launched < SETTLED for m in self.fleet.instances.values() if not m.gone)
-        return young or any(is_tainted(node) for one in self.scenes for node in one.cluster.store.each("nodes"))
+        stopped = any(record.runs for record in self.system.upgrades.records.values())
+        return (
+            young or stopped or any(is_tainted(node) for one in self.scenes for node in one.cluster.store.each("nodes"))
+        )
 
     def refused_anywhere(self, since: float) -> bool:
         """Return whether any account of the deployment has refused its role since then."""
