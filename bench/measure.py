@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 
+from bench.trips import sentences
+
 ROOT = Path(__file__).parent.parent
 PRODUCT = ROOT / "functions" / "leeward"
 PRONOUNS = re.compile(r"\b(?:no|some|any|every)body\b", re.IGNORECASE)
@@ -21,6 +23,9 @@ FRAGMENT = re.compile(  # begins neither a sentence in the imperative nor a noun
 def run() -> bool:
     """Print one line for each measure. True: nothing here can be missed."""
     for name, value in measures():
+        print(f"  {name}: {value}")
+    print("trips: what a story enters and runs")
+    for name, value in sentences():
         print(f"  {name}: {value}")
     return True
 
