@@ -98,6 +98,18 @@ OF_ENDINGS = (
         tests=("tests/state_machines/test_drains.py",),
     ),
     Planted(
+        name="a launch that an earlier target has replaced counts for ever",
+        story="takes new nodes alone for replacements of the group",
+        edits=(
+            edit(
+                "leeward.upgrade.surge.ended_launches._heir",
+                "instance is not None and",
+                "instance is not None and member.age is Age.NEW and",
+            ),
+        ),
+        tests=("tests/unit/upgrade/test_ended_launches.py",),
+    ),
+    Planted(
         name="a decrement by others settles two launches of an upgrade",
         story="forgets that the decrement of an ended launch has settled another",
         edits=(edit("leeward.upgrade.surge.ended_launches._ended", "own = new not in record.taken", "own = True"),),

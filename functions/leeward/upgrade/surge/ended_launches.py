@@ -76,12 +76,16 @@ def _replacement(termination: TerminationRecord | None) -> str:
 
 
 def _heir(record: UpgradeRecord, observation: Observation, at: datetime) -> str:
-    """Return the instance that the group launched in place of one that ended at `at`, empty while there is none."""
+    """Return the instance that the group launched in place of one that ended at `at`, empty while there is none: a new
+    node where there is one, else one of an earlier target, which the group launched between two starts.
+    """
     known = {*record.ahead, *record.counted, *record.ended_early}
-    new = [one.instance.id for one in observation.preflight.members if one.age is Age.NEW]
-    launched = {name: observation.instances[name].launched for name in new if name in observation.instances}
-    later = [(moment, name) for name, moment in launched.items() if name not in known and moment >= at - CLOCKS]
-    return min(later, default=(at, ""))[1]
+    later = list[tuple[bool, datetime, str]]()
+    for member in observation.preflight.members:
+        instance = observation.instances.get(member.instance.id)
+        if instance is not None and instance.id not in known and instance.launched >= at - CLOCKS:
+            later.append((member.age is not Age.NEW, instance.launched, instance.id))
+    return min(later, default=(False, at, ""))[2]
 
 
 def _handed_on(record: UpgradeRecord, new: str, heir: str, observation: Observation) -> UpgradeRecord:
