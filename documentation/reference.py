@@ -32,7 +32,7 @@ def commands() -> str:
         "# Commands and options",
         GENERATED,
         "Every command of `leeward` with what it takes, as `leeward COMMAND --help` prints it.",
-        "[The `leeward` command](../command-line.md) says what their answers mean.",
+        "[The `leeward` command](../command-line.md) says how they behave, and has the format of the output.",
         "<!-- account: the live examples read a cluster -->",
         "## General options",
         "They may stand before or after the command. `leeward options` prints them; the help of a command does not.",

@@ -7,10 +7,12 @@ import jsonschema
 import pytest
 
 from leeward.adapters import wiring
+from leeward.blockers.blocker import Kind
 from leeward.doctor import expected
 from leeward.doctor.finding import Check, State
 from leeward.errors import AccessDeniedError, InvalidInputError
 from leeward.model.facts import FactKind, Sheet
+from leeward.upgrade.preflight.findings import Code
 from tests.cli.command import SMALL
 from tests.fakes.builders import CLUSTER, GROUP, PUT_BY_SYNC, a_group, a_node, an_instance, our_hook
 from tests.fakes.clock import START
@@ -133,7 +135,10 @@ def test_the_schema_lists_every_check_and_every_state():
     assert set(properties["state"]["enum"]) == {state.value for state in State}
 
 
-def test_every_check_is_in_the_documentation():
-    text = Path("docs/command-line.md").read_text()
-    section = text.partition("## `leeward doctor")[2].partition("\n## ")[0]
-    assert not [check.value for check in Check if f"`{check.value}`" not in section]
+@pytest.mark.parametrize(
+    ("heading", "codes"), [("Blockers of a node", Kind), ("Findings of pre-flight", Code), ("Checks of doctor", Check)]
+)
+def test_every_code_that_is_printed_is_in_the_reference_of_its_command(heading, codes):
+    section = Path("docs/reference/findings.md").read_text().partition(f"## {heading}")[2].partition("\n## ")[0]
+    rows = "".join(line for line in section.splitlines() if line.startswith("| "))
+    assert [code.value for code in codes if f"`{code.value}`" not in rows] == []

@@ -62,7 +62,7 @@ class Blocker:
     since: datetime | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """Return the JSON form (docs/command-line.md); `docs/schema/blockers.json` describes it."""
+        """Return the JSON form, which `docs/schema/blockers.json` describes."""
         return {
             "node": self.node,
             "pod": self.pod,

@@ -30,7 +30,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def to_json(found: Sequence[Allowance]) -> dict[str, Any]:
-    """Return the document that docs/command-line.md and `docs/schema/budget.json` describe."""
+    """Return the document that `docs/schema/budget.json` describes."""
     return {
         "budgets": [
             {

@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def to_json(findings: Iterable[Finding]) -> dict[str, Any]:
-    """Return the document that docs/command-line.md and `docs/schema/doctor.json` describe."""
+    """Return the document that `docs/schema/doctor.json` describes."""
     return {"findings": [found.to_json() for found in findings]}
 
 

@@ -49,7 +49,7 @@ def _group(snapshot: ClusterSnapshot, name: str) -> str | None:
 
 
 def to_json(found: Sequence[Drifted], snapshot: ClusterSnapshot) -> dict[str, Any]:
-    """Return the document that docs/command-line.md and `docs/schema/drift.json` describe."""
+    """Return the document that `docs/schema/drift.json` describes."""
     return {
         "nodes": [
             {

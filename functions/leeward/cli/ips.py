@@ -88,7 +88,7 @@ def _variables(context: ClusterContext) -> dict[str, str]:
 
 
 def to_json(held: NodeIps, accounting: Accounting) -> dict[str, Any]:
-    """Return the document that docs/command-line.md and `docs/schema/ips.json` describe."""
+    """Return the document that `docs/schema/ips.json` describes."""
     return {
         "enis": held.enis,
         "maxEnis": held.max_enis,

@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def to_json(placement: Placement) -> dict[str, Any]:
-    """Return the document that docs/command-line.md and `docs/schema/place.json` describe. Subnets are in the order in
+    """Return the document that `docs/schema/place.json` describes. Subnets are in the order in
     which they were first chosen.
     """
     chosen: dict[str, list[Choice]] = {}

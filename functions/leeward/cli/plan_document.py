@@ -51,7 +51,7 @@ def to_json(
     cheaper_types: float | None = None,
     refused: Iterable[RefusedTarget] = (),
 ) -> dict[str, Any]:
-    """Return the document that docs/command-line.md and `docs/schema/plan.json` describe. `listed`: the nodes that
+    """Return the document that `docs/schema/plan.json` describes. `listed`: the nodes that
     count; commands on no such node are left out. `asked`: the one method that was asked for. `cheaper_types`:
     dollars an hour that they would save on listed nodes; `refused`: groups whose nodes refuse pods.
     """

@@ -115,7 +115,7 @@ def take(capture: Capture, folder: SnapshotFolder, progress: Progress) -> Taken:
 
 
 def to_json(taken: Taken) -> dict[str, Any]:
-    """Return the document that docs/command-line.md and `docs/schema/snapshot.json` describe."""
+    """Return the document that `docs/schema/snapshot.json` describes."""
     missing = [{"file": name, "why": why} for name, why in taken.missing.items()]
     return {"to": str(taken.to), "files": taken.files, "missing": missing}
 

@@ -70,7 +70,7 @@ def effects_of(removal: Removal) -> list[str]:
 
 
 def to_json(removal: Removal) -> dict[str, Any]:
-    """Return the document that docs/command-line.md and `docs/schema/uninstall.json` describe."""
+    """Return the document that `docs/schema/uninstall.json` describes."""
     return {
         "done": removal.done,
         "nodes": [{"node": name, "removed": list(what)} for name, what in removal.nodes.items()],

@@ -56,7 +56,7 @@ def _check_type(name: str | None, inputs: Inputs, context: ClusterContext) -> No
 
 
 def to_json(verdicts: Sequence[ZoneVerdict], facts: Mapping[str, ZoneFacts]) -> dict[str, Any]:
-    """Return the document that docs/command-line.md and `docs/schema/zones.json` describe."""
+    """Return the document that `docs/schema/zones.json` describes."""
     typical = typical_node(facts.values())
     return {
         "zones": [

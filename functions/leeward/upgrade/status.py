@@ -25,7 +25,7 @@ from leeward.upgrade.surge.orders import zones_in_reach
 
 
 class Phase(StrEnum):
-    """Phase of an upgrade, a closed set (docs/command-line.md)."""
+    """Phase of an upgrade, a closed set (docs/schema/upgrade-status.json)."""
 
     NOT_STARTED = "not-started"
     STARTING = "starting"
@@ -118,7 +118,7 @@ class Status:
         return "; ".join(waits[:MOST_NAMED]) + more
 
     def to_json(self) -> dict[str, Any]:
-        """Return the document of docs/command-line.md; `docs/schema/upgrade-status.json` describes it. `execution` only
+        """Return the document that `docs/schema/upgrade-status.json` describes. `execution` only
         where it is known.
         """
         known = {} if self.execution is None else {"execution": self.execution or None}

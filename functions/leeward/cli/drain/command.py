@@ -188,7 +188,7 @@ def _deadline(target: DrainTarget, asked: datetime | None, now: datetime) -> dat
 
 
 def to_json(target: DrainTarget, plan: DrainPlan, now: datetime, *, keep: bool = False) -> dict[str, Any]:
-    """Return the document that docs/command-line.md and `docs/schema/drain.json` describe."""
+    """Return the document that `docs/schema/drain.json` describes."""
     over = target.gone or (plan.deadline is not None and plan.deadline <= now)
     volumes = drain_volumes(plan, target.volumes, waits=not over and bool(target.policy.volume_detach_timeout))
     return {

@@ -12,7 +12,7 @@ from leeward.model.times import format_instant
 
 
 def to_json(nodes: Sequence[TopNode], facts: TopFacts) -> dict[str, Any]:
-    """Return the document that docs/command-line.md and `docs/schema/top.json` describe."""
+    """Return the document that `docs/schema/top.json` describes."""
     prices = [one.price for one in nodes if one.price is not None]
     hourly = round(sum(prices), 6) if len(prices) == len(nodes) else None
     states = Counter(one.state for one in nodes)

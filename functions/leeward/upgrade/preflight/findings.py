@@ -1,4 +1,4 @@
-"""Findings of pre-flight, each with its fix. The codes are a public, closed set (docs/command-line.md)."""
+"""Findings of pre-flight, each with its fix. The codes are a public, closed set (docs/reference/findings.md)."""
 
 from dataclasses import dataclass
 from enum import StrEnum

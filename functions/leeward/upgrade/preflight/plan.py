@@ -51,7 +51,7 @@ class Plan:
     findings: tuple[Finding, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the document of docs/command-line.md; `docs/schema/upgrade-plan.json` describes it."""
+        """Return the document that `docs/schema/upgrade-plan.json` describes."""
         both = {"desired": self.sizes.desired, "max": self.sizes.maximum}
         return {
             "group": self.group,
