@@ -27,12 +27,13 @@ SEARCH: dict[str, dict[str, Any]] = {  # beginning of a page's path -> how the s
     "architecture.md": {"boost": DESIGNS},
     "features.md": {"boost": DESIGNS},
     "schema/": {"boost": DESIGNS},
-    "faq.md": {"boost": 2 * ANSWERS},
     "how-to/": {"boost": ANSWERS},
-    "troubleshooting.md": {"boost": ANSWERS},
+    "troubleshooting.md": {"boost": 2 * ANSWERS},
     "operations.md": {"boost": ANSWERS},
     "runbooks.md": {"boost": 2 * ANSWERS},
     "coming-from/": {"boost": ANSWERS},
+    "security.md": {"boost": ANSWERS},
+    "zonal-shift.md": {"boost": ANSWERS},
     "coexistence.md": {"boost": ANSWERS},
 }
 

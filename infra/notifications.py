@@ -133,7 +133,7 @@ class Notifications(Construct):
 
 
 def _pattern(source: str, cluster: str, form: WebhookFormat) -> dict[str, Any]:
-    """Return the pattern of a webhook's rule. It gets the event's `detail` as docs/operations.md shows it, or the
+    """Return the pattern of a webhook's rule. It gets the event's `detail` as docs/reference/events.md shows it, or the
     message that fn notifications has put into it.
     """
     own = {} if form is WebhookFormat.JSON else {"format": [form.value]}

@@ -15,10 +15,10 @@ DEFECTS = Path("docs/comparison.md").read_text()
 NAMED_TESTS = re.findall(r"`(tests/[^`]+)`", FEATURES + FEATURES_PROOF + DEFECTS)
 
 
-def test_every_metric_is_in_the_operations_guide():
-    guide = Path("docs/operations.md").read_text()
+def test_every_metric_is_in_the_reference_of_metrics():
+    reference = Path("docs/reference/metrics.md").read_text()
     assert all(METRICS.values())
-    assert [name for names in METRICS.values() for name in names if f"`{name}`" not in guide] == []
+    assert [name for names in METRICS.values() for name in names if f"`{name}`" not in reference] == []
 
 
 def test_every_row_of_the_mission_has_a_line():

@@ -15,7 +15,7 @@ def test_readme_is_one_screen_with_what_a_visitor_looks_for():
         r"(?m)^make test",
         r"(?m)^pipx install",
         r"\*\*Status\*\*",
-        r"docs/faq",
+        r"docs/troubleshooting",
     )
     assert [part for part in parts if not re.search(part, README)] == []
 

@@ -1,7 +1,7 @@
 """`leeward metrics`: the state of a cluster's terminations, upgrades, runs and pauses in Prometheus' text format.
 
 Decides which figures the records of the table give. All are gauges: the table holds a state, and counters of events are
-CloudWatch's (docs/operations.md). Format: Prometheus, "Exposition formats", text format 0.0.4."""
+CloudWatch's (docs/reference/metrics.md). Format: Prometheus, "Exposition formats", text format 0.0.4."""
 
 import argparse
 from collections import Counter

@@ -22,7 +22,7 @@ MAX_REASON_LENGTH = 1000  # characters
 
 
 class EventType(StrEnum):
-    """Values of an event's `detail-type` (docs/operations.md lists them)."""
+    """Values of an event's `detail-type` (docs/reference/events.md lists them)."""
 
     DETECTED = "Node Termination Detected"  # a cause, or one more, requests the termination of the node
     STARTED = "Node Termination Started"  # its pods are being evicted

@@ -16,7 +16,7 @@ TIME_IS_OVER = "its time is over"
 
 
 class PauseEventType(StrEnum):
-    """Values of an event's `detail-type` (docs/operations.md lists them)."""
+    """Values of an event's `detail-type` (docs/reference/events.md lists them)."""
 
     PAUSED = "Pause Announced"  # a cluster or a group is paused; again each day while that has no end
     RESUMED = "Pause Ended"  # by a person, or by itself

@@ -1,4 +1,4 @@
-"""Log lines and metrics of the minute reconciler, each name declared once (docs/operations.md lists them)."""
+"""Log lines and metrics of the minute reconciler, each name declared once (docs/reference/metrics.md lists them)."""
 
 from collections import Counter
 from collections.abc import Iterable

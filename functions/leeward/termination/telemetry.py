@@ -1,4 +1,4 @@
-"""Log lines and metrics of the termination package, each name declared once (docs/operations.md lists them)."""
+"""Log lines and metrics of the termination package, each name declared once (docs/reference/metrics.md lists them)."""
 
 from leeward.telemetry import Telemetry, scopes_of
 from leeward.termination.run import Next, NoticeKind, Run

@@ -1,4 +1,4 @@
-"""Log lines and metrics of the upgrade package, each name declared once (docs/operations.md lists them)."""
+"""Log lines and metrics of the upgrade package, each name declared once (docs/reference/metrics.md lists them)."""
 
 from leeward.telemetry import Telemetry, scopes_of
 from leeward.upgrade.run import Next, Run
