@@ -31,7 +31,7 @@ HELD_SECONDS = 45
 
 
 def terminate_manually(context: Context, seen: Recording) -> None:
-    """Start node-termination with {"instance": "i-..."}, as docs/deploy.md says. The queue also gets a malformed
+    """Start node-termination with {"instance": "i-..."}, as docs/operations.md says. The queue also gets a malformed
     message.
     """
     victim = seen.members_before[0]

@@ -1,6 +1,6 @@
 """What a function could launch with its role if it ran foreign code: a launch is denied where one of its requests is.
 
-Contexts as EC2's guide describes them. What Auto Scaling really sends only an account can show (docs/deploy.md)."""
+Contexts as EC2's guide describes them. What Auto Scaling really sends only an account can show (docs/account-results.md)."""
 
 from dataclasses import dataclass, field
 
@@ -117,7 +117,7 @@ def test_a_function_that_launches_nothing_may_make_none_of_the_requests(everythi
 
 @pytest.mark.parametrize("kind", ["image", "subnet"])
 def test_what_foreign_code_may_choose_in_a_fleet_is_what_the_documents_say(everything, kind):
-    """An override of the fleet, from a template of ours with a node role (infra/risks.py, docs/deploy.md)."""
+    """An override of the fleet, from a template of ours with a node role (infra/risks.py, docs/security.md)."""
     assert allows(of(everything, "drain"), Request(action="ec2:CreateFleet", resource=ec2(kind)))
     in_place = {"ec2:LaunchTemplate": TEMPLATE, "ec2:IsLaunchTemplateResource": "false"}
     run = Request(action="ec2:RunInstances", resource=ec2(kind), context={**in_place, "aws:ViaAWSService": "false"})
