@@ -38,7 +38,8 @@ function, an access entry, a namespace; it prints all of it, with account, Regio
 Each further setting is one more deployment of minutes; network interfaces of functions leave subnets in up to 40.
 Everything is removed at the end, also after an error or Ctrl-C; after a kill: --remove RUN-ID.
 Your credentials need administrator rights in the account, or those of the CDK's bootstrap roles and of the calls
-that the plays make; in the cluster an access entry with AmazonEKSClusterAdminPolicy. docs/account-results.md has more."""
+that the plays make; in the cluster an access entry with AmazonEKSClusterAdminPolicy.
+docs/account-results.md has more."""
 
 NOT_LOCAL = ("cluster", "region", "subnets", "security_groups", "kms_key", "webhook_secret", "member", "image")
 

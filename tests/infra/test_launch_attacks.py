@@ -1,6 +1,7 @@
 """What a function could launch with its role if it ran foreign code: a launch is denied where one of its requests is.
 
-Contexts as EC2's guide describes them. What Auto Scaling really sends only an account can show (docs/account-results.md)."""
+Contexts as EC2's guide describes them. What Auto Scaling really sends only an account can show
+(docs/account-results.md)."""
 
 from dataclasses import dataclass, field
 
