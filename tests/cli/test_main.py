@@ -1,6 +1,7 @@
 """Options, exit codes and messages, whatever the verb."""
 
 import argparse
+import itertools
 import json
 import os
 import re
@@ -35,6 +36,36 @@ def test_general_options_stand_before_or_after_the_verb(leeward):
 def test_an_option_after_the_verb_wins():
     arguments = parse_arguments(["--seed", "1", "--region", "us-east-1", "drain", "n", "--seed", "2"])
     assert (arguments.seed, arguments.region, arguments.output) == (2, "us-east-1", "table")
+
+
+OPTIONS = (("--snapshot", "x"), ("-o", "json"), ("-ojson",), ("--output=json",), ("--region", "us-east-1"))
+
+
+def arguments_of(parser):
+    """Arguments that take several values, and actions that are none."""
+    return [action for action in parser._actions if not action.option_strings and action.nargs in {"*", "+"}]
+
+
+def test_names_stand_on_both_sides_of_any_option():
+    paths = [path.split() for path, parser in parsers(build_parser()) if arguments_of(parser)]
+    assert paths == [["inspect", "explain-event"], ["drain"], ["upgrade", "start"], ["policy"], ["help"]]
+    for path, option in itertools.product(paths, OPTIONS):
+        fixed = ["validate"] if path == ["policy"] else []
+        apart = parse_arguments([*path, *fixed, "name-a", *option, "name-b", "--seed", "3", "name-c"])
+        together = parse_arguments([*path, *fixed, "name-a", "name-b", "name-c", *option, "--seed", "3"])
+        apart.now = together.now
+        assert apart == together, (path, option)
+
+
+def test_a_name_is_never_taken_for_the_value_that_an_option_lacks(leeward):
+    assert "argument --snapshot: found nothing, expected one value" in leeward.refuses("drain", "node-a", "--snapshot")
+    assert "unknown arguments: --bogus node-b, expected none" in leeward.refuses("drain", "node-a", "--bogus", "node-b")
+    assert parse_arguments(["drain", "--keep", "n", "--", "-m"]).nodes == ["n", "-m"]
+
+
+def test_flags_of_kubectl_take_no_name_for_their_value(leeward):
+    result = leeward("drain", "node-a", "--dry-run", "node-b", "--force=true", *OFFLINE, "-o", "json")
+    assert [plan["node"] for plan in result.json] == ["node-a", "node-b"]
 
 
 def test_now_is_the_clocks_time_unless_given():

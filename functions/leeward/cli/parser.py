@@ -4,6 +4,7 @@ Decides how a mistake is worded and which name was probably meant."""
 
 import argparse
 import re
+import sys
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn
@@ -138,6 +139,31 @@ class Parser(argparse.ArgumentParser):
             hint = likely(name, options_of(command)) if name.startswith("-") else ""
             command.error(f"found unknown arguments: {' '.join(unknown)}, expected none{hint}")
         return parsed
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse the known arguments. Names may stand on both sides of an option, as for kubectl: argparse itself ends a
+        list of names at the first option.
+        """
+        words = sys.argv[1:] if args is None else args
+        return super().parse_known_args(words if below(self) else self._options_first(words), namespace)
+
+    def _options_first(self, words: Sequence[str]) -> list[str]:
+        """Return the words with the options and their values before the names. All from an option that is not known,
+        or has no value, stay where they are: what follows may be its value.
+        """
+        options, names, rest = list[str](), list[str](), list(words)
+        while rest and rest[0] != "--":
+            word = rest[0]
+            known = self._option_string_actions.get(word)
+            attached = word.partition("=")[0] if word.startswith("--") else word[:2]
+            taken = 2 if known is not None and known.nargs is None else 1
+            if word == "-" or not word.startswith("-"):
+                names.append(rest.pop(0))
+            elif (known is None and attached not in self._option_string_actions) or taken > len(rest):
+                break
+            else:
+                options, rest = [*options, *rest[:taken]], rest[taken:]
+        return [*options, *names, *rest]
 
     def _check_before_command(self, words: Sequence[str]) -> None:
         """Check the options before the command: argparse takes the value of an unknown one for the command."""
