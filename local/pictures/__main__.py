@@ -4,6 +4,7 @@ screen and on a phone.
 The demo's record is kept in `demo.json` and its results in `demo-results.json`, each from a run of `make demo`; the
 simulated run is made again from its seed."""
 
+import hashlib
 import json
 import re
 import shutil
@@ -94,7 +95,7 @@ def shoot(picture: Picture, chromium: str) -> Path:
             *(f"--window-size={window}", f"--screenshot={target}", source.as_uri()),
         ]
         subprocess.run(command, check=True, capture_output=True, timeout=SECONDS)
-    target.write_bytes(with_title(target.read_bytes(), title_of(picture.html)))
+    target.write_bytes(with_text(target.read_bytes(), text_of(picture)))
     return target
 
 
@@ -104,15 +105,20 @@ def title_of(html: str) -> str:
     return unescape(re.sub(r"<[^>]+>", " ", headline[1])).strip() if headline else ""
 
 
-def with_title(png: bytes, title: str) -> bytes:
-    """Return the PNG with a chunk that holds the headline, so that a test compares it with what is drawn today."""
-    content = b"tEXtTitle\0" + title.encode("latin-1", "replace")
+def text_of(picture: Picture) -> str:
+    """Return what a picture carries of its page: the headline, and a digest of everything that is drawn."""
+    return f"{title_of(picture.html)}\n{hashlib.sha256(framed(picture).encode()).hexdigest()}"
+
+
+def with_text(png: bytes, text: str) -> bytes:
+    """Return the PNG with a chunk that holds the text, so that a test compares it with what would be drawn today."""
+    content = b"tEXtTitle\0" + text.encode("latin-1", "replace")
     chunk = struct.pack(">I", len(content) - 4) + content + struct.pack(">I", zlib.crc32(content))
     return png[:AFTER_HEADER] + chunk + png[AFTER_HEADER:]
 
 
-def title_in(png: bytes) -> str:
-    """Return the headline that `with_title` has put into a PNG, empty without one."""
+def text_in(png: bytes) -> str:
+    """Return the text that `with_text` has put into a PNG, empty without one."""
     length, name = struct.unpack(">I4s", png[AFTER_HEADER : AFTER_HEADER + 8])
     content = png[AFTER_HEADER + 8 : AFTER_HEADER + 8 + length]
     return content.partition(b"\0")[2].decode("latin-1") if name == b"tEXt" else ""
