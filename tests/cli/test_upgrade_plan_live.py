@@ -27,6 +27,7 @@ from tests.fakes.system import FakeSystem
 
 GROUP, CLUSTER = "web-a", "blue"
 IMAGE = "ami-0123456789abcdef0"
+EKS = "/aws/service/eks/optimized-ami/{version}/amazon-linux-2023/x86_64/standard/recommended/image_id"
 OLD = LaunchTemplateRef(id=f"lt-{GROUP}", name=GROUP, version="1")
 
 
@@ -121,6 +122,7 @@ def test_versions_quota_and_architecture_are_judged_live(plan, system):
     model = system.service_limits.model
     model.versions[CLUSTER], model.left[False] = "1.30", 1
     model.known_images[IMAGE] = Image(id=IMAGE, architecture="arm64", owner="999988887777")
+    system.templates.parameters[EKS.format(version="1.31")] = "ami-2"
     assert "KubeletNewer" in codes(plan("--kubernetes-version", "1.31", code=1))
     assert codes(plan("--ami", IMAGE, code=1)) >= {"ArchitectureMismatch", "InstanceQuota"}
 
@@ -140,6 +142,38 @@ def test_an_image_that_ec2_does_not_return_is_named_and_blocks(plan, system):
     system.service_limits.model.deregistered.add(IMAGE)
     assert "ImageNotFound" in codes(plan("--ami", IMAGE, code=1))
     assert "ImageNotFound" not in codes(plan("--ami", "ami-00000000000000007"))
+
+
+NO_PARAMETER = (
+    ("--ami", "al2023@1.35", EKS.format(version="1.35")),
+    ("--kubernetes-version", "1.35", EKS.format(version="1.35")),
+    ("--ami", "/aws/service/eks/optimized-ami/typo", "/aws/service/eks/optimized-ami/typo"),
+)
+
+
+@pytest.mark.parametrize(("option", "value", "parameter"), NO_PARAMETER)
+@pytest.mark.parametrize("action", [("plan",), ("start", "--yes")], ids=lambda words: words[0])
+def test_a_target_whose_parameter_does_not_exist_is_refused_with_those_that_do(
+    leeward, system, action, option, value, parameter
+):
+    refused = leeward.refuses("upgrade", action[0], GROUP, *action[1:], "--cluster", CLUSTER, option, value)
+    assert f"{value}: found no SSM parameter {parameter}, expected an image that there is" in refused
+    assert "aws ssm get-parameters-by-path --recursive --path /aws/service/eks/optimized-ami --query" in refused
+    assert not system.upgrade_executions.started
+    system.templates.parameters[parameter] = "ami-2"
+    assert leeward("upgrade", "plan", GROUP, "--cluster", CLUSTER, option, value).code == 0
+
+
+def test_a_parameter_that_a_start_refuses_is_not_planned(leeward, system):
+    for action in (("plan",), ("start", "--yes")):
+        words = ("upgrade", action[0], GROUP, *action[1:], "--cluster", CLUSTER, "--ami", "/golden/web")
+        assert "expected one under /aws/service/eks/" in leeward.refuses(*words)
+
+
+def test_a_parameter_that_may_not_be_read_is_not_judged(plan, system):
+    system.templates.fail("image_behind", AccessDeniedError("ssm:GetParameter on /aws/service/eks: not allowed"))
+    (finding,) = [one for one in plan("--ami", "al2023@1.31")["findings"] if one["code"] == "NotJudged"]
+    assert "ssm:GetParameter" in finding["message"]
 
 
 def test_what_may_not_be_read_is_reported_and_not_judged(plan, system):

@@ -12,6 +12,7 @@ from leeward.upgrade.status import Phase, status_of
 from simulation import functions
 from simulation.fault_rates import Faults
 from simulation.faults import Killed
+from simulation.image_aliases import PUBLIC, VERSION
 from tests.simulation.fleet_stand_in import budget, deployment
 from tests.simulation.managed_stand_in import NODEGROUP, Managed
 from tests.simulation.upgrade_stand_in import BEGIN, a_fleet
@@ -56,6 +57,13 @@ def test_an_image_becomes_a_version_of_the_groups_own_template_once():
     world = Managed().start(ami="ami-00000000000000009").run(2)
     assert (world.ended(), world.asked, world.images) == ("Upgraded", [(None, "3", False)], ["3"])
     assert world.own.images[2:] == ["ami-00000000000000009"]
+
+
+def test_an_image_that_an_alias_names_becomes_a_version_too():
+    world = Managed()
+    world.world.system.templates.parameters[PUBLIC["amd64"]] = "ami-00000000000000009"
+    world.start(ami=f"al2023@{VERSION}").run(2)
+    assert (world.ended(), world.own.images[2:]) == ("Upgraded", ["ami-00000000000000009"])
 
 
 def test_an_image_of_eks_own_choice_cannot_be_had():

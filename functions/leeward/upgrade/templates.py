@@ -54,7 +54,7 @@ def prepared(record: UpgradeRecord, group: Group, ports: Ports) -> UpgradeRecord
     if record.prepared:
         return record
     template = _asked_version(record, group)
-    image = _image(record, ports)
+    image = image_asked(record, ports)
     if record.request.automatic:
         return _behind_a_parameter(record, group, ports)
     if image:
@@ -169,25 +169,43 @@ def _previous(group: Group, target: Target, templates: Templates) -> Target | No
     return None if before == target.template else replace(target, template=before)
 
 
-def _image(record: UpgradeRecord, ports: Ports) -> str:
-    """Return the id of the image that was asked for by id, parameter or alias, or by a Kubernetes version."""
+def image_asked(record: UpgradeRecord, ports: Ports) -> str:
+    """Return the id of the image that was asked for by id, parameter or alias, or by a Kubernetes version; empty where
+    none was. Raises InvalidInputError that names the SSM parameter where there is none.
+    """
+    parameter = _parameter(record, ports)
+    if not parameter:
+        return record.request.image
+    try:
+        return ports.templates.image_behind(parameter)
+    except ObjectGoneError as error:
+        asked = record.request.image or f"Kubernetes {record.request.kubernetes}"
+        raise InvalidInputError(
+            f"{asked}: found no SSM parameter {parameter}, expected an image that there is: aws ssm "
+            f"get-parameters-by-path --recursive --path {IMAGES.partition('/{')[0]} --query 'Parameters[].Name' "
+            "lists those of EKS"
+        ) from error
+
+
+def _parameter(record: UpgradeRecord, ports: Ports) -> str:
+    """Return the SSM parameter that holds the image's id; empty where the image is named by its id, and without one."""
     image = record.request.image
-    if image.startswith("ami-"):
-        return image
     alias = _ALIAS.fullmatch(image)
-    version = alias[1] if alias else record.request.kubernetes
-    parameter = image if image.startswith("/") else ""
-    if image and not (parameter or alias):
+    if image and not (alias or image.startswith(("ami-", "/"))):
         raise InvalidInputError(f"ami: found {image!r}, expected an AMI id, an SSM parameter or al2023@VERSION")
+    version = alias[1] if alias else record.request.kubernetes
     if version:
-        parameter = IMAGES.format(version=version, arch=_architecture(record, ports.clusters, ports.groups))
-    return ports.templates.image_behind(parameter) if parameter else ""
+        return IMAGES.format(version=version, arch=_architecture(record, ports.clusters, ports.groups))
+    return image if image.startswith("/") else ""
 
 
 def _architecture(record: UpgradeRecord, clusters: Clusters, groups: Groups) -> str:
-    """Return the architecture of the group's nodes, where they have one. Raises InvalidInputError for more than one."""
+    """Return the architecture of the group's nodes, where they have one, those from a launch template of an override
+    apart: these keep their image. Raises InvalidInputError for more than one.
+    """
     group = described(record.group, groups)
-    members = {member.id for member in group.instances}
+    apart = {one.template.id for one in group.launch.overrides if one.template is not None} - {template_of(group).id}
+    members = {one.id for one in group.instances if one.template is None or one.template.id not in apart}
     nodes = clusters.kubernetes(record.cluster).nodes()
     architectures = {node.labels.get(ARCH_LABEL, "amd64") for node in nodes if node.instance_id in members}
     if len(architectures) > 1:

@@ -14,6 +14,7 @@ from functools import cache, cached_property
 from pathlib import Path
 
 from leeward.adapters.folder.reader import Folder, Refusing
+from leeward.errors import NotInSnapshotError
 from leeward.model.group import Group
 from leeward.model.image import Image
 from leeward.model.instance_type import InstanceType
@@ -118,6 +119,10 @@ class FolderTemplates(Refusing):
         if launch is not None and launch.version:
             return replace(template, id=template.id or launch.template, version=str(launch.version))
         return template if template.version.isdigit() else replace(template, version="")
+
+    def image_behind(self, parameter: str) -> str:
+        """Raise NotInSnapshotError: no file has SSM parameters."""
+        raise NotInSnapshotError(f"a folder has no SSM parameters: whether there is {parameter} was not looked up")
 
 
 @cache

@@ -18,7 +18,7 @@ from leeward.upgrade.preflight.findings import Code, blocking
 from leeward.upgrade.preflight.gather import gather_preflight
 from leeward.upgrade.preflight.model import Preflight
 from leeward.upgrade.preflight.plan import Plan, plan_upgrade
-from leeward.upgrade.record import UpgradeRequest
+from leeward.upgrade.start import parse_request
 
 _ASKED = ("ami", "launch_template_version", "kubernetes_version")
 
@@ -41,16 +41,18 @@ def plan(arguments: argparse.Namespace) -> int:
 
 def preflight_of(arguments: argparse.Namespace, context: ClusterContext) -> Preflight:
     """Gather the inputs from which a start with these arguments would be judged now. Raises InvalidInputError for more
-    than one target, and for a group or a version that does not exist.
+    than one target, and for a group, a version or an SSM parameter that does not exist.
     """
     check_targets(arguments)
     check_prices(context)
     ports, group = context.ports, context.group(arguments.group)
-    request = UpgradeRequest(
-        image=arguments.ami or "",
-        template_version=arguments.launch_template_version or "",
-        kubernetes=arguments.kubernetes_version or "",
-        force=arguments.force,
+    request = parse_request(
+        {
+            "ami": arguments.ami,
+            "launchTemplateVersion": arguments.launch_template_version,
+            "kubernetesVersion": arguments.kubernetes_version,
+            "force": arguments.force,
+        }
     )
     _check_version(context, group, request.template_version)
     policy = policy_of(context.cluster, group, ports.clusters) or NodePolicy(name="(defaults)", selector=Selector())

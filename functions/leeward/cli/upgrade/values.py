@@ -11,8 +11,8 @@ def image(text: str) -> str:
     """Check an image id, or the alias or SSM parameter of an image. Raises ArgumentTypeError."""
     if not re.fullmatch(r"ami-[0-9a-f]{8,17}|/[A-Za-z0-9_./-]{1,1000}|al2023@1\.\d{1,3}", text, re.ASCII):
         raise argparse.ArgumentTypeError(
-            f"found {text!r}, expected an image id such as ami-0123456789abcdef0, an SSM parameter such as "
-            "/golden/images/eks, or al2023@VERSION such as al2023@1.33"
+            f"found {text!r}, expected an image id such as ami-0123456789abcdef0, an SSM parameter below "
+            "/aws/service/eks/, or al2023@VERSION such as al2023@1.33"
         )
     return text
 

@@ -135,7 +135,7 @@ def _begin(run: Run, record: UpgradeRecord, ports: Ports) -> Run:
     """
     request, name = record.request, record.target.nodegroup or ""
     nodegroup = ports.managed_updates.nodegroup(record.cluster, name)
-    target = managed_target.made(record, nodegroup, ports.templates)
+    target = managed_target.made(record, nodegroup, ports)
     if not record.prepared:
         previous = record.previous or managed_target.before(nodegroup, target, ports.templates)
         record = replace(record, target=target, previous=previous, prepared=True)

@@ -8,9 +8,11 @@ from dataclasses import replace
 from leeward.model.group import Group
 from leeward.model.launch import LaunchTemplateRef
 from leeward.model.nodegroup import Nodegroup
+from leeward.ports import Ports
 from leeward.ports.compute import LaunchSources, Templates
 from leeward.upgrade.members import Target
 from leeward.upgrade.record import UpgradeRecord, version_token
+from leeward.upgrade.templates import image_asked
 
 CUSTOM = "CUSTOM"  # AMI type: the image is the launch template's, its id stands for the release
 
@@ -25,17 +27,18 @@ def wanted(record: UpgradeRecord, nodegroup: Nodegroup | None, templates: Templa
     return replace(target, source=_numbered(nodegroup.template[0], version, templates))
 
 
-def made(record: UpgradeRecord, nodegroup: Nodegroup, templates: Templates) -> Target:
+def made(record: UpgradeRecord, nodegroup: Nodegroup, ports: Ports) -> Target:
     """Return the target with a version of the group's own launch template made for the image that is asked for, once:
     its token follows from the start. A rollback keeps the release that it returns to.
     """
     if record.rolling_back and record.target.release is not None:
         return record.target
     if not record.request.image or nodegroup.template is None:
-        return wanted(record, nodegroup, templates)
-    template = LaunchTemplateRef(id=nodegroup.template[0], version=nodegroup.template[1])
-    token = version_token(record, record.request.image)
-    new = templates.version_for(template, record.request.image, token=token)
+        return wanted(record, nodegroup, ports.templates)
+    template, image = LaunchTemplateRef(id=nodegroup.template[0], version=nodegroup.template[1]), record.request.image
+    if not image.startswith("ami-"):
+        image = image_asked(record, ports)
+    new = ports.templates.version_for(template, image, token=version_token(record, image))
     return Target(nodegroup=record.target.nodegroup, source=(new.id or template.id, new.version))
 
 

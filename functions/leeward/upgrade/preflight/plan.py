@@ -129,6 +129,6 @@ def findings(preflight: Preflight) -> tuple[Finding, ...]:
     if launch is not None:
         message = f"{launch.why}: what a new node gets from it is not judged"
         results.append(warning(Code.NOT_JUDGED, about, message, launch.fix))
-    fix = "give the role the permission that is named, or look again later"
+    fix = "give the role the permission that is named, or plan again with --cluster NAME"
     results += [warning(Code.NOT_JUDGED, about, one, fix) for one in preflight.inputs.unread]
     return tuple(sorted(results, key=lambda finding: finding.severity is not Severity.BLOCKER))
