@@ -13,6 +13,7 @@ LeewardError
 └── TerminalError             the same call will fail again
     ├── AccessDeniedError         a permission is missing, the message names the call
     ├── ObjectGoneError           the object named is not there (any more)
+    │   ├── NotDeployedError          the table of the deployment does not exist
     │   └── ClusterGoneError          EKS knows no cluster of that name (any more)
     ├── RecordChangedError        a conditional write lost: another writer changed the record first
     ├── NotInSnapshotError        a snapshot folder cannot answer or do what was asked
@@ -77,6 +78,10 @@ class AccessDeniedError(TerminalError):
 
 class ObjectGoneError(TerminalError):
     """Error for a named object that does not exist, or not any more."""
+
+
+class NotDeployedError(ObjectGoneError):
+    """Error for a deployment of Leeward that is not in this account and Region: its table does not exist."""
 
 
 class ClusterGoneError(ObjectGoneError):

@@ -9,7 +9,7 @@ from leeward.adapters.aws.claims import ATTEMPTS, DynamoClaims
 from leeward.adapters.aws.record_items import new_record, record_of
 from leeward.adapters.aws.table import Table, from_wire, to_wire
 from leeward.adapters.aws.workflow_records import upgrade_of
-from leeward.errors import AwsUnavailableError, NewerRecordError, ThrottledError
+from leeward.errors import AwsUnavailableError, NewerRecordError, NotDeployedError, ThrottledError
 from leeward.model.deadlines import taken_at
 from leeward.model.termination import CauseKind, Status
 from tests.contract.test_claims import FULL, INSTANCE, OTHER, a_subject
@@ -69,6 +69,16 @@ def test_each_type_has_its_letter(value, wire):
 def test_a_value_that_no_record_holds_is_refused():
     with pytest.raises(TypeError, match="datetime"):
         to_wire({"at": NOW})
+
+
+def test_a_table_that_does_not_exist_means_that_leeward_is_not_deployed(aws):
+    """DynamoDB answers so of a table alone, whatever is asked of it."""
+    aws.refuse("dynamodb", "get_item", "ResourceNotFoundException")
+    aws.refuse("dynamodb", "put_item", "ResourceNotFoundException")
+    table = Table(aws.clients, "leeward")
+    for call in (lambda: table.get("pause#blue"), lambda: table.put({"pk": "a"}, condition="a")):
+        with pytest.raises(NotDeployedError, match=r"^Leeward is not deployed there: DynamoDB has no table leeward$"):
+            call()
 
 
 class LostPut:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from leeward.cli.context import ClusterContext, context_of
-from leeward.errors import LeewardError
+from leeward.errors import LeewardError, NotDeployedError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from leeward.snapshot.cluster import ClusterSnapshot
 
 NO_ALARMS = "disruption.alarms are not judged: a snapshot folder holds no alarms (they are read with --cluster NAME)"
+
+UNKNOWN_WITHOUT_IT = "terminations, upgrades, runs and zonal shifts under way are not known"
 
 
 def cluster_of(arguments: argparse.Namespace, verb: str) -> tuple[ClusterContext, ClusterSnapshot]:
@@ -66,6 +68,8 @@ def _with_disruptions(state: ClusterSnapshot, context: ClusterContext) -> Cluste
 
     try:
         return with_records(state, context.ports.upgrades, context.ports.disruptions.read(state.cluster))
+    except NotDeployedError as error:
+        return replace(state, warnings=(*state.warnings, f"{error}; {UNKNOWN_WITHOUT_IT}"))
     except LeewardError as error:
         warning = f"whether a run or an upgrade is under way cannot be read: {error}"
         return replace(state, warnings=(*state.warnings, warning))

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any
 
 from leeward.cluster.facets import Facet, Known, load
-from leeward.errors import AccessDeniedError, InvalidInputError, LeewardError, ObjectGoneError
+from leeward.errors import AccessDeniedError, InvalidInputError, LeewardError, NotDeployedError, ObjectGoneError
 from leeward.gc_pause import collector_paused
 from leeward.model import well_known
 from leeward.model.facts import ClusterFacts, Prices
@@ -281,6 +281,8 @@ def _shifts(cluster: str, catalog: Catalog, warnings: list[str]) -> ZonalShifts:
     """
     try:
         return catalog.zonal_shifts(cluster)
+    except NotDeployedError:
+        return NOT_SHIFTED  # a command that reads the records says it, once
     except (AccessDeniedError, ObjectGoneError) as error:
         warnings.append(f"whether a zonal shift is in effect cannot be read: {error}")
         return NOT_SHIFTED
@@ -288,7 +290,8 @@ def _shifts(cluster: str, catalog: Catalog, warnings: list[str]) -> ZonalShifts:
 
 def _claimed(claims: Claims, warnings: list[str]) -> Facet[frozenset[str]]:
     def note(error: LeewardError) -> None:
-        warnings.append(f"whether terminations are under way cannot be read: {error}")
+        if not isinstance(error, NotDeployedError):
+            warnings.append(f"whether terminations are under way cannot be read: {error}")
 
     return load(lambda: frozenset(claims.open_instances()), note)
 

@@ -27,6 +27,7 @@ from leeward.errors import (
     AwsUnreachableError,
     InvalidInputError,
     LeewardError,
+    NotDeployedError,
     ObjectGoneError,
     TerminalError,
     ThrottledError,
@@ -144,6 +145,7 @@ NO_CAPACITY = frozenset(
     }
 )
 """What one place lacks and another may have: Karpenter's unfulfillable capacity without account-wide limits."""
+NO_TABLE = "ResourceNotFoundException"  # of DynamoDB, which says so of a table alone
 TASK_ENDED = frozenset({"InvalidToken", "TaskDoesNotExist", "TaskTimedOut"})
 _NO_CREDENTIALS = (
     NoCredentialsError,
@@ -165,6 +167,9 @@ def aws_call(call: str, on: str) -> Iterator[None]:
         yield
     except ClientError as error:
         said = message_of(error) or "no message came with it"
+        if call.startswith("dynamodb:") and code_of(error) == NO_TABLE:
+            table = on.partition("/")[0]
+            raise NotDeployedError(f"Leeward is not deployed there: DynamoDB has no table {table}") from error
         raise _of_answer(error, f"{call} on {on}: {code_of(error)}: {said}") from error
     except BotoCoreError as error:
         raise _of_transport(error, f"{call} on {on}: {error}") from error

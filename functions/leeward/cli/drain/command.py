@@ -69,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
         does = "evicts the pods" if arguments.keep else "terminates the instance"
         check_can_ask(arguments, "drain", f"{does} (--dry-run shows the plan)")
     context = context_of(arguments, "drain")
-    targets = targets_of(context, selection)
+    targets = targets_of(context, selection, planned=dry)
     plans = [_plan(target, arguments) for target in targets]
     keep = keeps(arguments)
     documents = [to_json(target, plan, arguments.now, keep=keep) for target, plan in zip(targets, plans, strict=True)]

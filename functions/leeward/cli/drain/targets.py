@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from leeward.cli.context import ClusterContext
-from leeward.errors import InvalidInputError
+from leeward.errors import InvalidInputError, NotDeployedError
 from leeward.model.attachment import claims_of
 from leeward.model.counts import count_of
 from leeward.model.instance import Instance
@@ -17,6 +17,7 @@ from leeward.policy.document import DrainPolicy, NodePolicy
 from leeward.policy.selection import policy_for
 from leeward.ports.autoscaling import Groups
 from leeward.ports.kubernetes import Kubernetes
+from leeward.ports.records import Claims
 from leeward.termination.lone_pods import lone_pods
 from leeward.termination.replica_surge import surged
 from leeward.termination.volumes import HeldVolume, held_volumes
@@ -56,10 +57,12 @@ class Selection:
     labels: Sequence[Callable[[Mapping[str, str]], bool]] = ()
 
 
-def targets_of(context: ClusterContext, selection: Selection) -> list[DrainTarget]:
-    """Return what a drain of each selected node needs. Raises InvalidInputError as `nodes_of` does."""
+def targets_of(context: ClusterContext, selection: Selection, *, planned: bool) -> list[DrainTarget]:
+    """Return what a drain of each selected node needs; `planned`: it is shown alone. Raises InvalidInputError as
+    `nodes_of` does.
+    """
     kubernetes = context.ports.clusters.kubernetes(context.cluster)
-    return [_target(context, kubernetes, node) for node in nodes_of(context, selection)]
+    return [_target(context, kubernetes, node, planned=planned) for node in nodes_of(context, selection)]
 
 
 def nodes_of(context: ClusterContext, selection: Selection) -> list[Node]:
@@ -96,14 +99,14 @@ def _members(context: ClusterContext, nodes: Sequence[Node], name: str) -> Seque
     return [by_id[instance] for instance in tagged]
 
 
-def _target(context: ClusterContext, kubernetes: Kubernetes, node: Node) -> DrainTarget:
+def _target(context: ClusterContext, kubernetes: Kubernetes, node: Node, *, planned: bool) -> DrainTarget:
     ports, on_ec2 = context.ports, node.instance_id.startswith("i-")
     instance = ports.instances.describe([node.instance_id]).get(node.instance_id) if on_ec2 else None
     group = _group_of(node, instance, ports.groups) if on_ec2 else None
     known = ports.groups.describe([group]).get(group) if group else None
     policies = ports.clusters.policies(context.cluster).policies
     selected = policy_for(policies, group, known.tags if known else {}) if group else None
-    record = ports.claims.read(node.instance_id) if on_ec2 else None
+    record = _record(node.instance_id, ports.claims, planned=planned) if on_ec2 else None
     pods = tuple(kubernetes.pods_on(node.name))
     attachments = [one for one in kubernetes.attachments() if one.node == node.name]
     claims = claims_of(kubernetes.volumes()) if attachments else {}
@@ -121,6 +124,16 @@ def _target(context: ClusterContext, kubernetes: Kubernetes, node: Node) -> Drai
         volumes=held_volumes(node.name, pods, attachments, claims),
         surged=surged(lone_pods(pods, pods), kubernetes) if surges else frozenset(),
     )
+
+
+def _record(instance: str, claims: Claims, *, planned: bool) -> TerminationRecord | None:
+    """Return the instance's record. A plan needs no deployment: without one nothing terminates the instance."""
+    try:
+        return claims.read(instance)
+    except NotDeployedError:
+        if planned:
+            return None
+        raise
 
 
 def _group_of(node: Node, instance: Instance | None, groups: Groups) -> str | None:

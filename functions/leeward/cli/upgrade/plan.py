@@ -5,12 +5,12 @@ Decides where the plan comes from, how it is printed and the exit code; `leeward
 import argparse
 from dataclasses import replace
 
-from leeward.cli.cluster_state import check_prices
+from leeward.cli.cluster_state import UNKNOWN_WITHOUT_IT, check_prices
 from leeward.cli.context import ClusterContext, context_of
 from leeward.cli.output import emit
 from leeward.cli.pause.shown import pause_lines
 from leeward.cli.upgrade.tables import plan_report, recorded_report
-from leeward.errors import InvalidInputError
+from leeward.errors import InvalidInputError, LeewardError, NotDeployedError
 from leeward.model.group import Group
 from leeward.policy.document import NodePolicy, Selector
 from leeward.upgrade.observation import fresh_record, policy_of
@@ -57,7 +57,23 @@ def preflight_of(arguments: argparse.Namespace, context: ClusterContext) -> Pref
     _check_version(context, group, request.template_version)
     policy = policy_of(context.cluster, group, ports.clusters) or NodePolicy(name="(defaults)", selector=Selector())
     preflight = gather_preflight(fresh_record(group, context.cluster, policy, request, ports.clock), ports)
-    return replace(preflight, inputs=replace(preflight.inputs, no_policies=not context.has_policies))
+    return replace(preflight, inputs=replace(preflight.inputs, no_policies=_no_policies(context, group.name)))
+
+
+def _no_policies(context: ClusterContext, group: str) -> str:
+    """Return the reason why no policy can select a group: a folder without policy.yaml, or no deployment of Leeward.
+    Empty where there may be one.
+    """
+    if not context.has_policies:
+        return "there is no policy.yaml"
+    if context.folder is None:
+        try:
+            context.ports.upgrades.read(group)
+        except NotDeployedError as error:
+            return f"{error}; {UNKNOWN_WITHOUT_IT}"
+        except LeewardError:
+            pass  # a finding of its own
+    return ""
 
 
 def check_targets(arguments: argparse.Namespace) -> None:

@@ -71,9 +71,7 @@ def check_group(preflight: Preflight) -> Iterator[Finding]:
 def _target_reached(preflight: Preflight, about: str) -> Iterator[Finding]:
     inputs = preflight.inputs
     if not inputs.selected:
-        message = (
-            "no policy selects it" if not inputs.no_policies else "there is no policy.yaml: the defaults are taken"
-        )
+        message = f"{inputs.no_policies}: the defaults are taken" if inputs.no_policies else "no policy selects it"
         make = warning if inputs.no_policies else blocker
         yield make(Code.NOT_SELECTED, about, message, "name the group in the selector of a policy (docs/policy.md)")
     if not preflight.old:

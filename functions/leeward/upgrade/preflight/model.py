@@ -50,10 +50,10 @@ class PreflightInputs:
 
     `refreshes`: ids of running instance refreshes; `scheduled`: names of scheduled actions that change sizes; `quota`:
     vCPUs that the account may still start; `cni`: the VPC CNI's settings; `types`: of the group, by name; `selected`:
-    whether a policy selects the group, `no_policies`: whether none is written at all. `nodegroup`: as EKS describes a
-    managed one; `unread`: inputs that could not be read, a sentence each. `surged`: pods that get a second replica
-    before they leave, `namespace/name`. `images`: what new nodes would be launched from, `accounts`: this account.
-    `alarms`: of the policy's `update.alarms`.
+    whether a policy selects the group, `no_policies`: the reason why there is none at all, else empty. `nodegroup`: as
+    EKS describes a managed one; `unread`: inputs that could not be read, a sentence each. `surged`: pods that get a
+    second replica before they leave, `namespace/name`. `images`: what new nodes would be launched from, `accounts`:
+    this account. `alarms`: of the policy's `update.alarms`.
     """
 
     force: bool = False
@@ -69,7 +69,7 @@ class PreflightInputs:
     cni: Mapping[str, Any] = field(default_factory=dict)
     types: Mapping[str, InstanceType] = field(default_factory=dict)
     selected: bool = True
-    no_policies: bool = False
+    no_policies: str = ""
     nodegroup: Nodegroup | None = None
     unread: tuple[str, ...] = ()
     surged: frozenset[str] = frozenset()

@@ -201,7 +201,7 @@ def test_a_launch_configuration_has_no_versions():
 
 def test_a_group_that_no_policy_selects_is_a_blocker_and_without_any_policy_a_warning():
     assert codes_of(check_group, inputs=PreflightInputs(selected=False)) == [(Code.NOT_SELECTED, BLOCKER)]
-    assert codes_of(check_group, inputs=PreflightInputs(selected=False, no_policies=True)) == [
+    assert codes_of(check_group, inputs=PreflightInputs(selected=False, no_policies="there is no policy.yaml")) == [
         (Code.NOT_SELECTED, WARNING)
     ]
 
