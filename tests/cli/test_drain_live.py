@@ -12,6 +12,8 @@ from leeward.model.pause import PauseRecord
 from leeward.model.pod import Pod
 from leeward.model.termination import Cause, CauseKind, Outcome
 from leeward.policy.document import DrainPolicy
+from leeward.termination.run import Run
+from leeward.termination.steps import STEPS
 from tests.fakes.builders import a_group, a_node, a_pause, a_policy, a_subject, an_instance, policies
 from tests.fakes.system import FakeSystem
 from tests.state_machines.walker import Walker
@@ -72,6 +74,20 @@ def test_a_group_that_is_gone_is_known_by_the_tags_of_its_instances(leeward, sys
     del system.groups.by_name["web-a"]
     result = leeward("drain", "--group", "web-a", "--dry-run", *LIVE)
     assert [document["node"] for document in result.json] == ["node-i-0a", "node-i-0b"]
+
+
+def test_a_drain_belongs_to_the_group_that_lists_the_instance(leeward, system):
+    """The instance was attached a moment ago: EC2 still shows the tag of the group before, which no policy selects."""
+    system.instances.put(an_instance("i-0a", group="other"))
+    leeward("drain", "node-i-0a", *LIVE)
+    assert system.claims.read("i-0a").subject.group == "web-a"
+
+
+def test_an_execution_started_by_hand_belongs_to_the_group_that_lists_the_instance(system):
+    system.instances.put(an_instance("i-0a", group="other"))
+    run = {"instance": "i-0a"}
+    STEPS["claim"](Run.from_json(run), {"step": "claim", "run": run, "execution": "by-hand"}, system.ports)
+    assert system.claims.read("i-0a").subject.group == "web-a"
 
 
 def test_a_new_drain_after_one_that_ended_is_the_next_attempt(leeward, system):

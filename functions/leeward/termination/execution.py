@@ -15,9 +15,9 @@ from leeward.termination.run import UNCLAIMED
 PROBES = 20  # names that are tried in one call: with doubling steps enough for a million closed executions
 
 
-def subject_of(instance: Instance, cluster: str, *, group: str | None = None, node: str | None = None) -> Subject:
+def subject_of(instance: Instance, cluster: str, *, group: str | None, node: str | None = None) -> Subject:
     """Build the subject of a claim: the instance as it is now. `cluster`: where it was found, unless its tags name it;
-    `group`: the one that lists it, where it was read; `node`: the name of its Node.
+    `group`: the one that lists it, None where none does; `node`: the name of its Node.
     """
     return Subject(
         instance=instance.id,

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+from leeward.cluster.membership import holding
 from leeward.errors import (
     AccessDeniedError,
     AwsUnavailableError,
@@ -340,15 +341,15 @@ def _found(instance_id: str, ports: Ports) -> tuple[Instance, Ports]:
 def _claim_manually(instance_id: str, execution: str, ports: Ports) -> TerminationRecord:
     instance, ports = _found(instance_id, ports)
     cluster = cluster_of(instance.tags, ports.clusters.names())
-    group = ports.groups.describe([instance.group]).get(instance.group) if instance.group else None
+    name, group = holding(instance_id, instance, ports.groups)
     policy = (
         policy_for(ports.clusters.policies(cluster).policies, group.name, group.tags) if cluster and group else None
     )
     if cluster is None or policy is None:
         raise InvalidInputError(
-            f"instance: found {instance_id} of group {instance.group}, which no policy selects; "
+            f"instance: found {instance_id} of group {name}, which no policy selects; "
             "expected an instance of a group that a policy of its cluster selects"
         )
     now = ports.clock.now()
     cause = Cause(id=f"manual#{execution}", kind=CauseKind.MANUAL, at=now, reason="started manually")
-    return ports.claims.claim(subject_of(instance, cluster), cause, now)
+    return ports.claims.claim(subject_of(instance, cluster, group=name), cause, now)

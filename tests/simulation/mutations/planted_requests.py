@@ -8,6 +8,18 @@ CLIENT = f"{KUBERNETES}.client.ClusterClient"
 
 OF_REQUESTS = (
     Planted(
+        name="a drain belongs to the group that the tag names",
+        story="takes EC2's tag for the group, which an attach changes some seconds later",
+        edits=(
+            edit(
+                "leeward.cluster.membership.holding",
+                "group is not None and any(member.id == instance for member in group.instances)",
+                "group is not None",
+            ),
+        ),
+        tests=("tests/cli/test_drain_live.py",),
+    ),
+    Planted(
         name="a spot warning waits until EC2 answers",
         story="claims no instance that EC2 does not describe",
         edits=(edit("leeward.interruption.listed.listed_by_groups", "set(ids) - others", "set()"),),

@@ -125,7 +125,7 @@ def start(target: DrainTarget, ports: Ports, request: DrainRequest) -> DrainStar
             return DrainStart(execution=execution_name(record.instance, record.attempt), said=said)
         started = execution.start(record, ports)
     else:
-        subject = subject_of(target.instance, request.cluster, node=target.node.name)
+        subject = subject_of(target.instance, request.cluster, group=target.group, node=target.node.name)
         started = execution.start(ports.claims.claim(subject, request.cause, request.now), ports)
     if started.status is Status.CLOSED:
         raise RefusedError(f"refused: {target.node.name}: its termination has just ended; look again")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from leeward.cli.context import ClusterContext
+from leeward.cluster.membership import holding
 from leeward.errors import InvalidInputError, NotDeployedError
 from leeward.model.attachment import claims_of
 from leeward.model.counts import count_of
@@ -15,7 +16,6 @@ from leeward.model.pod import Pod, PodDisruptionBudget
 from leeward.model.termination import Status, TerminationRecord
 from leeward.policy.document import DrainPolicy, NodePolicy
 from leeward.policy.selection import policy_for
-from leeward.ports.autoscaling import Groups
 from leeward.ports.kubernetes import Kubernetes
 from leeward.ports.records import Claims
 from leeward.termination.lone_pods import lone_pods
@@ -102,8 +102,7 @@ def _members(context: ClusterContext, nodes: Sequence[Node], name: str) -> Seque
 def _target(context: ClusterContext, kubernetes: Kubernetes, node: Node, *, planned: bool) -> DrainTarget:
     ports, on_ec2 = context.ports, node.instance_id.startswith("i-")
     instance = ports.instances.describe([node.instance_id]).get(node.instance_id) if on_ec2 else None
-    group = _group_of(node, instance, ports.groups) if on_ec2 else None
-    known = ports.groups.describe([group]).get(group) if group else None
+    group, known = holding(node.instance_id, instance, ports.groups) if on_ec2 else (None, None)
     policies = ports.clusters.policies(context.cluster).policies
     selected = policy_for(policies, group, known.tags if known else {}) if group else None
     record = _record(node.instance_id, ports.claims, planned=planned) if on_ec2 else None
@@ -134,8 +133,3 @@ def _record(instance: str, claims: Claims, *, planned: bool) -> TerminationRecor
         if planned:
             return None
         raise
-
-
-def _group_of(node: Node, instance: Instance | None, groups: Groups) -> str | None:
-    """Return the group that the instance's tag names; of an instance that EC2 does not know, the one that lists it."""
-    return instance.group if instance else next(iter(groups.lifecycle_of(node.instance_id) or ()), None)
