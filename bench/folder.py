@@ -28,7 +28,7 @@ spec:
   selector: {groups: ["*"]}
   disruption: {consolidationPolicy: WhenEmptyOrUnderutilized, consolidateAfter: 0s}
 """
-COMMANDS = ("drift", "blockers", "top", "budget", "plan")
+COMMANDS = ("drift", "blockers", "top", "inspect budget", "plan")
 
 
 def run(nodes: int = NODES, pods: int = PODS) -> bool:

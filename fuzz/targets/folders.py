@@ -121,7 +121,8 @@ def _hold_refusal(out: str, err: str) -> None:
 
 
 def _hold_document(command: list[str], document: Any) -> None:
-    name = f"upgrade-{command[1]}" if command[0] == "upgrade" else command[0]
+    verb = command[command[0] == "inspect"]
+    name = f"upgrade-{command[1]}" if verb == "upgrade" else verb
     error = next(_schema(name).iter_errors(document), None)
     if error is not None:
         raise Disagreement(f"schema of {name} {list(error.schema_path)}: found {error.message[:300]}")

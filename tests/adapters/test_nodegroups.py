@@ -231,19 +231,19 @@ class TestOnLocalAws:
 
     def test_the_command_shows_it_live_and_says_once_what_is_denied(self, local_aws, ours, capsys):
         leeward, group = Command(capsys), self.group(local_aws, ours).name
-        shown = leeward("template", group, "--cluster", ours, "-o", "json")
+        shown = leeward("inspect", "template", group, "--cluster", ours, "-o", "json")
         assert (shown.code, len(shown.err.splitlines())) == (0, 1)  # a tag wins over a label of the node group
         assert MANY.keys() <= shown.json["metadata"]["labels"].keys()
         assert shown.json["status"]["allocatable"]["memory"] == "6903Mi"
         fault = {"service": "eks", "action": "DescribeNodegroup", "code": "AccessDeniedException", "status": 403}
         local_aws.control("POST", "faults", fault)
-        denied = leeward("template", group, "--cluster", ours, "-o", "json")
+        denied = leeward("inspect", "template", group, "--cluster", ours, "-o", "json")
         assert denied.code == 0
         assert denied.json["metadata"]["labels"]["example.com/label-1"] == "tag"
         assert "example.com/label-2" not in denied.json["metadata"]["labels"]
         assert len(denied.err.splitlines()) == 1
         assert "only the group's tags are used" in denied.err
-        assert "found no group 'x'" in leeward.refuses("template", "x", "--cluster", ours)
+        assert "found no group 'x'" in leeward.refuses("inspect", "template", "x", "--cluster", ours)
 
     @pytest.mark.parametrize("kind", ["fake", "aws"])
     def test_the_fake_and_the_adapter_answer_alike(self, ours, kind):

@@ -38,7 +38,7 @@ def explain(tmp_path, capsys):
         for number, body in enumerate(bodies):
             files.append(tmp_path / f"body-{number}.json")
             files[-1].write_text(body)
-        code = main(["explain-event", *map(str, files), "-o", "json", "--now", NOW, *options])
+        code = main(["inspect", "explain-event", *map(str, files), "-o", "json", "--now", NOW, *options])
         assert code == 0
         document = json.loads(capsys.readouterr().out)
         jsonschema.validate(document, SCHEMA)
@@ -259,12 +259,12 @@ def test_an_ended_execution_has_a_kind_of_its_own(explain):
 
 def test_standard_input(monkeypatch, capsys):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(event("state_change").encode())))
-    assert main(["explain-event", "-", "-o", "json"]) == 0
+    assert main(["inspect", "explain-event", "-", "-o", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["kind"] == "state_change"
 
 
 def test_a_missing_file_is_bad_input_in_one_message(capsys):
-    assert main(["explain-event", "no/such/file.json"]) == 2
+    assert main(["inspect", "explain-event", "no/such/file.json"]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err.count("\n") == 1
@@ -274,13 +274,18 @@ def test_a_missing_file_is_bad_input_in_one_message(capsys):
 def test_bytes_that_are_no_text_are_malformed(tmp_path, capsys):
     file = tmp_path / "bytes"
     file.write_bytes(b"\xff\xfe\x00")
-    assert main(["explain-event", str(file), "-o", "json"]) == 0
+    assert main(["inspect", "explain-event", str(file), "-o", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["outcome"] == "malformed"
 
 
 @pytest.mark.parametrize("output", ["table", "yaml"])
 def test_people_and_yaml_get_the_same_verdict(capsys, output):
-    assert main(["explain-event", str(FOLDER / "asg_terminate.json"), str(FOLDER / "unknown.json"), "-o", output]) == 0
+    assert (
+        main(
+            ["inspect", "explain-event", str(FOLDER / "asg_terminate.json"), str(FOLDER / "unknown.json"), "-o", output]
+        )
+        == 0
+    )
     printed = capsys.readouterr().out
     assert "asg_terminate" in printed
     assert "noop" in printed

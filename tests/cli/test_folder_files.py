@@ -14,7 +14,7 @@ from tests.cli.snapshots.disruption import a_disruption_snapshot
 
 PLAN, DRIFT, TOP = ("plan",), ("drift",), ("top",)
 DRAIN, BLOCKERS = ("drain", "n1"), ("blockers",)
-EVENT = ("explain-event", "tests/events/spot_interruption.json")
+EVENT = ("inspect", "explain-event", "tests/events/spot_interruption.json")
 UPGRADE = ("upgrade", "plan", "web")
 FOLDERS = {"zones": placement.a_placement_snapshot, "place": placement.a_placement_snapshot}
 WARNED = (
@@ -24,7 +24,15 @@ WARNED = (
     (PLAN, "instance-types", "memory and architecture", "aws ec2 describe-instance-types > "),
     (PLAN, "subnets", "zones and free addresses", "aws ec2 describe-subnets > "),
     (PLAN, POLICY, "no group is selected, so nothing is a candidate", "leeward init --snapshot "),
-    (("budget",), POLICY, "no group is selected", "leeward init --snapshot "),
+    (
+        (
+            "inspect",
+            "budget",
+        ),
+        POLICY,
+        "no group is selected",
+        "leeward init --snapshot ",
+    ),
     (DRIFT, "instances", "images", "aws ec2 describe-instances > "),
     (DRIFT, "launch-template-versions", "no node drifts from them", "aws ec2 describe-launch-template-versions > "),
     (TOP, "instances", "capacity types and prices of the nodes", "aws ec2 describe-instances > "),
@@ -35,9 +43,22 @@ WARNED = (
     (BLOCKERS, "lifecycle-hooks", "none is taken as present", "aws autoscaling describe-lifecycle-hooks > "),
     (UPGRADE, "prices", "no price is known", "leeward snapshot writes it"),
     (("upgrade", "status", "web"), "launch-template-versions", "$Latest and $Default", "> "),
-    (("zones",), "daemonsets", "its defaults are taken", "kubectl get daemonsets -A -o json > "),
-    (("place", "web", "--count", "1", "--pods", "2"), "launch-template-versions", "no type", "> "),
-    (("ips", "--instance-type", "m5.large", "--pods", "3"), "daemonsets", "the VPC CNI", "kubectl get daemonsets"),
+    (
+        (
+            "inspect",
+            "zones",
+        ),
+        "daemonsets",
+        "its defaults are taken",
+        "kubectl get daemonsets -A -o json > ",
+    ),
+    (("inspect", "place", "web", "--count", "1", "--pods", "2"), "launch-template-versions", "no type", "> "),
+    (
+        ("inspect", "ips", "--instance-type", "m5.large", "--pods", "3"),
+        "daemonsets",
+        "the VPC CNI",
+        "kubectl get daemonsets",
+    ),
     (EVENT, POLICY, "no group is selected, so nothing follows from a message", "leeward init --snapshot "),
     (EVENT, "auto-scaling-groups", "a policy that asks for tags selects none", "aws autoscaling describe-auto-"),
     (EVENT, "lifecycle-hooks", "no such message has a deadline", "aws autoscaling describe-lifecycle-hooks > "),
@@ -52,14 +73,15 @@ def ask(leeward, tmp_path):
     """The command on a folder without a file; its warnings, which JSON and standard error have alike."""
 
     def asked(*command, without=None, change=lambda folder: None):
-        make = FOLDERS.get(command[0], upgrade.an_upgrade_snapshot if "upgrade" in command else a_disruption_snapshot)
+        verb = command[command[0] == "inspect"]
+        make = FOLDERS.get(verb, upgrade.an_upgrade_snapshot if "upgrade" in command else a_disruption_snapshot)
         folder = make(tmp_path)
         change(folder)
         if without is not None:
             (folder / ("policy.yaml" if without == POLICY else f"{without}.json")).unlink()
         result = leeward(*command, "--snapshot", folder, "--now", NOON, "-o", "json")
         assert result.code in {0, 1}
-        schema = f"upgrade-{command[1]}" if command[0] == "upgrade" else command[0]
+        schema = f"upgrade-{command[1]}" if verb == "upgrade" else verb
         jsonschema.validate(result.json, json.loads(Path(f"docs/schema/{schema}.json").read_text()))
         warnings = [one for one in result.json.get("warnings", []) if " is missing: " in one]
         assert result.err.splitlines() == [f"leeward: warning: {one}" for one in warnings]
@@ -74,7 +96,9 @@ def edit(folder, name, change):
     (folder / f"{name}.json").write_text(json.dumps(document))
 
 
-@pytest.mark.parametrize(("command", "file", "effect", "made"), WARNED, ids=[f"{w[0][0]}-{w[1]}" for w in WARNED])
+@pytest.mark.parametrize(
+    ("command", "file", "effect", "made"), WARNED, ids=[f"{w[0][w[0][0] == 'inspect']}-{w[1]}" for w in WARNED]
+)
 def test_a_missing_file_is_named_with_its_effect_and_its_command(ask, command, file, effect, made):
     (warning,) = ask(*command, without=file)
     assert warning.startswith(f"{'policy.yaml' if file == POLICY else f'{file}.json'} is missing: ")
@@ -82,7 +106,9 @@ def test_a_missing_file_is_named_with_its_effect_and_its_command(ask, command, f
     assert made in warning
 
 
-@pytest.mark.parametrize("command", sorted({one[0] for one in WARNED}), ids=lambda command: command[0])
+@pytest.mark.parametrize(
+    "command", sorted({one[0] for one in WARNED}), ids=lambda command: command[command[0] == "inspect"]
+)
 def test_a_folder_with_every_file_gives_no_warning(ask, command):
     assert ask(*command) == []
 
@@ -152,7 +178,7 @@ def test_every_node_of_a_group_has_the_warning_and_yaml_too(leeward, tmp_path):
 def test_a_node_object_has_no_key_of_ours(leeward, tmp_path):
     folder = upgrade.an_upgrade_snapshot(tmp_path)
     (folder / "instance-types.json").unlink()
-    result = leeward("template", "web", "--snapshot", folder, "--now", NOON, "-o", "json")
+    result = leeward("inspect", "template", "web", "--snapshot", folder, "--now", NOON, "-o", "json")
     assert "warnings" not in result.json
     assert "instance-types.json is missing: memory and architecture" in result.err
 

@@ -47,9 +47,9 @@ def test_all_commands_answer_about_the_whole_folder(leeward):
     ("verb", "name", "field", "value", "place"),
     [
         ("drift", "instances", "NetworkInterfaces", 5, "NetworkInterfaces"),
-        ("budget", "instances", "NetworkInterfaces", [5], "NetworkInterfaces[0]"),
+        ("inspect budget", "instances", "NetworkInterfaces", [5], "NetworkInterfaces[0]"),
         (
-            "budget",
+            "inspect budget",
             "instances",
             "NetworkInterfaces",
             [{"PrivateIpAddresses": [{}]}],
@@ -71,16 +71,21 @@ def test_all_commands_answer_about_the_whole_folder(leeward):
         ("drift", "launch-template-versions", "MetadataOptions", [1], "MetadataOptions"),
         ("drift", "launch-template-versions", "SecurityGroupIds", [[]], "SecurityGroupIds[0]"),
         ("drift", "launch-configurations", "IamInstanceProfile", {"Name": 5}, "IamInstanceProfile"),
-        ("upgrade", "nodegroups", "updateConfig", {"maxUnavailable": "x"}, "updateConfig.maxUnavailable"),
-        ("upgrade", "nodegroups", "health", {"issues": [5]}, "health.issues[0]"),
+        (
+            "upgrade plan eks-managed",
+            "nodegroups",
+            "updateConfig",
+            {"maxUnavailable": "x"},
+            "updateConfig.maxUnavailable",
+        ),
+        ("upgrade plan eks-managed", "nodegroups", "health", {"issues": [5]}, "health.issues[0]"),
         ("drift", "auto-scaling-groups", "InstanceLifecyclePolicy", 5, "InstanceLifecyclePolicy"),
         ("drift", "instance-types", "BareMetal", "no", "BareMetal"),
     ],
 )
 def test_a_field_of_another_type_is_named_with_its_place(leeward, folder, verb, name, field, value, place):
     where = folder(name, **{field: value})
-    command = ("upgrade", "plan", "eks-managed") if verb == "upgrade" else (verb,)
-    reported = leeward.refuses(*offline(command, where))
+    reported = leeward.refuses(*offline(verb.split(), where))
     assert reported.startswith(f"{where}/{name}.json: ")
     assert f"{place}: found " in reported
     assert " expected " in reported

@@ -14,7 +14,7 @@ SCHEMA = json.loads(Path("docs/schema/ips.json").read_text())
 @pytest.fixture
 def ips(leeward):
     def run(*arguments, kind="t3.small", pods=5):
-        result = leeward("ips", "--instance-type", kind, "--pods", pods, *arguments, "-o", "json")
+        result = leeward("inspect", "ips", "--instance-type", kind, "--pods", pods, *arguments, "-o", "json")
         assert (result.code, result.err) == (0, "")
         jsonschema.validate(result.json, SCHEMA)
         return result.json
@@ -84,7 +84,7 @@ def test_limits_of_the_snapshot_win_over_the_table(ips, tmp_path):
 
 
 def test_the_table_is_for_people_by_default(leeward):
-    result = leeward("ips", "--instance-type", "t3.small", "--pods", "5")
+    result = leeward("inspect", "ips", "--instance-type", "t3.small", "--pods", "5")
     assert result.code == 0
     assert "t3.small: 12 addresses of its subnet" in result.out
 
@@ -100,12 +100,12 @@ def test_the_table_is_for_people_by_default(leeward):
     ],
 )
 def test_bad_input_is_reported_in_one_sentence(leeward, arguments, message):
-    assert message in leeward.refuses("ips", *arguments)
+    assert message in leeward.refuses("inspect", "ips", *arguments)
 
 
 def test_a_broken_daemonset_is_named_with_its_path(leeward, tmp_path):
     broken = aws_node()
     broken["spec"]["template"]["spec"]["containers"][0]["env"] = [{"name": "WARM_IP_TARGET", "value": 3}]
     snapshot = a_placement_snapshot(tmp_path, daemonsets=items(broken))
-    said = leeward.refuses("ips", "--instance-type", "t3.small", "--pods", "5", "--snapshot", snapshot)
+    said = leeward.refuses("inspect", "ips", "--instance-type", "t3.small", "--pods", "5", "--snapshot", snapshot)
     assert "daemonsets.json: items[0].spec.template.spec.containers[0].env[0].value: found 3, expected text" in said

@@ -169,7 +169,7 @@ def test_a_member_s_cluster_without_its_credentials_ends_with_the_option_and_the
         ("plan", "--apply", "--yes"),
         ("upgrade", "start", GROUP, "--yes"),
         ("upgrade", "pause", GROUP),
-        ("template", GROUP),
+        ("inspect", "template", GROUP),
         ("pause", "--group", GROUP, "--why", "a test"),
         ("zone", "status"),
         ("init", "--to", "none.yaml"),

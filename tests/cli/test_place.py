@@ -24,7 +24,7 @@ def place(leeward, tmp_path):
     def run(*arguments, count=1, pods=8, group="web", code=0, **files):
         snapshot = a_placement_snapshot(tmp_path, **files)
         general = ("--snapshot", snapshot, "-o", "json")
-        result = leeward("place", group, "--count", count, "--pods", pods, *arguments, *general)
+        result = leeward("inspect", "place", group, "--count", count, "--pods", pods, *arguments, *general)
         assert (result.code, result.err) == (code, "")
         jsonschema.validate(result.json, SCHEMA)
         return result.json
@@ -81,7 +81,7 @@ def test_with_no_place_for_any_node_the_answer_is_empty_and_the_exit_code_1(plac
 
 def test_people_are_reported_the_refusal_in_a_sentence(leeward, tmp_path):
     snapshot = a_placement_snapshot(tmp_path, subnets={"Subnets": [a_subnet("a", 1)]})
-    result = leeward("place", "web", "--count", "2", "--pods", "8", "--snapshot", snapshot)
+    result = leeward("inspect", "place", "web", "--count", "2", "--pods", "8", "--snapshot", snapshot)
     assert result.code == 1
     assert "web: 0 of 2 nodes placed" in result.out
     assert "there is no subnet with enough available IP addresses" in result.out
@@ -205,10 +205,10 @@ def test_the_answer_does_not_depend_on_the_order_of_files(place):
     ],
 )
 def test_bad_input_is_reported_in_one_sentence(leeward, tmp_path, arguments, message):
-    assert message in leeward.refuses("place", *arguments, "--snapshot", a_placement_snapshot(tmp_path))
+    assert message in leeward.refuses("inspect", "place", *arguments, "--snapshot", a_placement_snapshot(tmp_path))
 
 
 def test_a_group_whose_subnets_are_not_in_the_file_is_refused(leeward, tmp_path):
     snapshot = a_placement_snapshot(tmp_path, auto_scaling_groups=groups(a_group(subnets="subnet-x")))
-    said = leeward.refuses("place", "web", "--count", "1", "--pods", "1", "--snapshot", snapshot)
+    said = leeward.refuses("inspect", "place", "web", "--count", "1", "--pods", "1", "--snapshot", snapshot)
     assert "subnets.json: Subnets: found none of group web's, expected subnet-x" in said

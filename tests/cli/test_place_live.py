@@ -18,7 +18,7 @@ from tests.fakes.system import FakeSystem
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 LIVE = ("--cluster", "blue", "--now", "2026-05-01T12:00:00Z")
-PLACE = ("place", "web-a", "--count", "1", "--pods", "8")
+PLACE = ("inspect", "place", "web-a", "--count", "1", "--pods", "8")
 
 
 def valid(result, name):
@@ -92,7 +92,7 @@ def test_before_fn_sync_has_run_or_without_its_table_aws_and_the_cluster_are_ask
 
 
 def test_an_unknown_group_is_bad_input(leeward, system):
-    assert "found no group 'x'" in leeward.refuses("place", "x", "--count", "1", "--pods", "1", *LIVE)
+    assert "found no group 'x'" in leeward.refuses("inspect", "place", "x", "--count", "1", "--pods", "1", *LIVE)
 
 
 def test_zones_are_judged_for_the_busiest_node_and_bound_pods_are_counted(leeward, system):
@@ -104,7 +104,7 @@ def test_zones_are_judged_for_the_busiest_node_and_bound_pods_are_counted(leewar
     claim = {"namespace": "shop", "name": "data"}
     spec = {"claimRef": claim, "nodeAffinity": {"required": {"nodeSelectorTerms": terms}}}
     system.kubernetes.volume_list = [{"metadata": {"name": "pv", "labels": {}}, "spec": spec}]
-    found = valid(leeward("zones", *LIVE, "-o", "json"), "zones")
+    found = valid(leeward("inspect", "zones", *LIVE, "-o", "json"), "zones")
     zones = {zone["zone"]: zone for zone in found["zones"]}
     assert zones["us-east-1b"]["verdict"] == "next"
     assert "with 4 pods takes 7 IPs" in zones["us-east-1b"]["why"]

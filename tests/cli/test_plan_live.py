@@ -44,7 +44,7 @@ def test_a_live_plan_for_unhealthy_nodes_asks_ec2_for_failing_checks(leeward, sy
 
 
 def test_live_budgets_count_live_nodes(leeward, system):
-    rows = valid(leeward("budget", *LIVE), "budget")["budgets"]
+    rows = valid(leeward("inspect", "budget", *LIVE), "budget")["budgets"]
     assert {(one["allowed"], one["total"]) for one in rows if one["reason"] == "Empty"} == {(1, 2)}
 
 

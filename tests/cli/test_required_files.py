@@ -11,9 +11,15 @@ COMMANDS = {
     "upgrade plan": ("upgrade", "plan", "web-1"),
     "upgrade status": ("upgrade", "status", "web-1"),
     "drift": ("drift",),
-    "budget": ("budget",),
-    "zones": ("zones",),
-    "place": ("place", "web-1", "--count", "1", "--pods", "1"),
+    "budget": (
+        "inspect",
+        "budget",
+    ),
+    "zones": (
+        "inspect",
+        "zones",
+    ),
+    "place": ("inspect", "place", "web-1", "--count", "1", "--pods", "1"),
 }
 WITH_BUDGETS = ("blockers", "drain", "plan", "upgrade plan")
 
@@ -49,4 +55,4 @@ def test_an_empty_list_is_an_answer(leeward, tmp_path, verb):
 
 def test_a_template_needs_the_groups_alone(leeward, tmp_path):
     folder = a_snapshot(tmp_path, nodes=None, pods=None, pdbs=None, daemonsets=None)
-    assert "found no nodes.json" not in leeward("template", "web-1", "--snapshot", folder).err
+    assert "found no nodes.json" not in leeward("inspect", "template", "web-1", "--snapshot", folder).err

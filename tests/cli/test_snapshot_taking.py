@@ -75,11 +75,17 @@ def test_every_file_is_written_and_counted(snapshot):
         *(("plan", "--method", method) for method in ("consolidation", "drift", "emptiness", "expiration")),
         ("plan", "--method", "unhealthy"),
         ("drift",),
-        ("budget",),
+        (
+            "inspect",
+            "budget",
+        ),
         ("blockers",),
-        ("zones",),
-        ("place", "web", "--count", 2, "--pods", 3),
-        *(("template", name) for name in ("web", "batch", "eks-workers")),
+        (
+            "inspect",
+            "zones",
+        ),
+        ("inspect", "place", "web", "--count", 2, "--pods", 3),
+        *(("inspect", "template", name) for name in ("web", "batch", "eks-workers")),
         *(("drain", name, "--dry-run") for name in ("n2", "m1")),
     ],
     ids=lambda verb: " ".join(map(str, verb)),
@@ -162,7 +168,7 @@ def test_without_user_data_what_follows_from_it_is_said_to_be_unknown(leeward, w
     assert secret not in text_of(tmp_path / "without")
     drift = leeward("drift", "--snapshot", tmp_path / "without", "--now", NOON)
     assert "launch-template-versions.json is without user data: what new nodes get from it, and drift" in drift.err
-    template = leeward("template", "web", "--snapshot", tmp_path / "without", "--now", NOON)
+    template = leeward("inspect", "template", "web", "--snapshot", tmp_path / "without", "--now", NOON)
     assert "left out of the snapshot" in template.out + template.err
 
 

@@ -75,7 +75,7 @@ class Folder:
         return a_snapshot(self.directory, **{name: content for name, content in files.items() if content is not None})
 
     def run(self, *arguments, **files):
-        return self.leeward("template", "web", *arguments, "--snapshot", self.write(**files), "-o", "json")
+        return self.leeward("inspect", "template", "web", *arguments, "--snapshot", self.write(**files), "-o", "json")
 
     def node(self, *arguments, said="", **files):
         """The Node object of a run that went well; `said`: what has to stand on standard error."""
@@ -127,9 +127,9 @@ def test_a_ready_node_of_the_same_version_shows_what_the_next_one_is(folder):
 
 def test_the_output_is_yaml_by_default_wherever_the_option_stands(folder, leeward):
     snapshot = folder.write()
-    usual = leeward("template", "web", "--snapshot", snapshot)
-    as_json = leeward("-o", "json", "template", "web", "--snapshot", snapshot)
-    table = leeward("template", "web", "--snapshot", snapshot, "-o", "table")
+    usual = leeward("inspect", "template", "web", "--snapshot", snapshot)
+    as_json = leeward("-o", "json", "inspect", "template", "web", "--snapshot", snapshot)
+    table = leeward("inspect", "template", "web", "--snapshot", snapshot, "-o", "table")
     assert yaml.safe_load(usual.out) == as_json.json
     assert usual.out.startswith("apiVersion: v1\nkind: Node\n")
     assert all(word in table.out for word in ("the next node of web", "1930m", "kubernetes.io/arch", "amd64"))
@@ -158,15 +158,15 @@ def test_zone_and_type_are_the_first_by_default(folder):
     ],
 )
 def test_what_the_group_cannot_launch_is_bad_input(folder, leeward, arguments, message):
-    assert leeward.refuses("template", "web", *arguments, "--snapshot", folder.write()) == message
+    assert leeward.refuses("inspect", "template", "web", *arguments, "--snapshot", folder.write()) == message
 
 
 def test_an_unknown_group_and_no_source_are_bad_input(folder, leeward):
     snapshot = folder.write()
     assert "found no group 'x', expected one of its groups: web" in leeward.refuses(
-        "template", "x", "--snapshot", snapshot
+        "inspect", "template", "x", "--snapshot", snapshot
     )
-    assert "expected --cluster NAME (live) or --snapshot DIR" in leeward.refuses("template", "web")
+    assert "expected --cluster NAME (live) or --snapshot DIR" in leeward.refuses("inspect", "template", "web")
 
 
 class TestManagedGroups:
@@ -296,7 +296,7 @@ class TestSources:
         origins = node["metadata"]["annotations"]["leeward.dev/template-provenance"]
         assert origins.startswith("labels=estimated,taints=unknown,maxPods=estimated,capacity=declared,os=declared,")
         assert node["spec"]["taints"] == [{"key": "a", "value": "b", "effect": "NoSchedule"}]
-        table = leeward("template", "web", "--snapshot", folder.write(**files), "-o", "table").out
+        table = leeward("inspect", "template", "web", "--snapshot", folder.write(**files), "-o", "table").out
         assert "ATTRIBUTES" in table
         assert "unknown" in table
 
@@ -330,4 +330,4 @@ class TestSources:
     )
     def test_a_broken_file_is_reported_with_its_path(self, folder, leeward, files, place):
         snapshot = folder.write(**{"group": a_group(tags=MANAGED), **files})
-        assert place in leeward.refuses("template", "web", "--snapshot", snapshot)
+        assert place in leeward.refuses("inspect", "template", "web", "--snapshot", snapshot)

@@ -16,7 +16,7 @@ SCHEMA = json.loads(Path("docs/schema/zones.json").read_text())
 def zones(leeward, tmp_path):
     def run(*arguments, **files):
         snapshot = a_placement_snapshot(tmp_path, **files)
-        result = leeward("zones", "--snapshot", snapshot, *arguments, "-o", "json")
+        result = leeward("inspect", "zones", "--snapshot", snapshot, *arguments, "-o", "json")
         assert (result.code, result.err) == (0, "")
         jsonschema.validate(result.json, SCHEMA)
         return result.json["zones"]
@@ -79,10 +79,10 @@ def test_pods_bound_by_volumes_and_large_nodes_are_reported(zones, leeward, tmp_
     }
     why = {zone["zone"]: zone["why"] for zone in zones(**files)}["us-east-1b"]
     assert "large: big with 16 cores (a typical node has 2 cores), 1 pod is bound here by volumes" in why
-    wide = leeward("zones", "--snapshot", tmp_path, "-o", "wide").out
+    wide = leeward("inspect", "zones", "--snapshot", tmp_path, "-o", "wide").out
     assert "BOUND-PODS" in wide
     assert "shop/db-0" in wide
-    reported = leeward("zones", "--snapshot", tmp_path).out
+    reported = leeward("inspect", "zones", "--snapshot", tmp_path).out
     assert "us-east-1b holds 16 cores of 20 cores (80 %; an even share is 33 %), us-east-1a 2 cores." in reported
     assert "us-east-1b: volumes bind 1 pod, and what is packed beside them, to it." in reported
 
@@ -109,13 +109,13 @@ def test_bad_files_are_named(leeward, tmp_path, files, message):
     snapshot = a_placement_snapshot(tmp_path, **files)
     if not files:
         (snapshot / "subnets.json").unlink()
-    assert message in leeward.refuses("zones", "--snapshot", snapshot)
+    assert message in leeward.refuses("inspect", "zones", "--snapshot", snapshot)
 
 
 def test_without_a_snapshot_or_a_cluster_nothing_is_guessed(leeward):
     found = "found neither --cluster nor --snapshot, expected --cluster NAME (live) or --snapshot DIR"
-    assert leeward.refuses("zones") == f"inspect zones: {found}"
-    assert leeward.refuses("place", "web", "--count", "1", "--pods", "1") == f"inspect place: {found}"
+    assert leeward.refuses("inspect", "zones") == f"inspect zones: {found}"
+    assert leeward.refuses("inspect", "place", "web", "--count", "1", "--pods", "1") == f"inspect place: {found}"
 
 
 def test_a_type_that_neither_the_folder_nor_a_node_has_is_bad_input(leeward, tmp_path):

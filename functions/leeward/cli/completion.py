@@ -64,14 +64,13 @@ def words_of(parser: argparse.ArgumentParser, path: str = "") -> Iterator[tuple[
 
 def _values(action: argparse.Action) -> tuple[str, ...]:
     """Return the closed set of an option's or argument's values, empty where it takes others too."""
-    from leeward.cli.inspection import ANALYSES
     from leeward.cli.main import COMMANDS
     from leeward.upgrade.preflight.findings import Code
 
     if action.dest == "override":
         return tuple(code.value for code in Code)
     if action.dest == "command" and not action.option_strings:  # of help
-        return (*COMMANDS, *ANALYSES)
+        return tuple(COMMANDS)
     return tuple(map(str, action.choices or ()))
 
 

@@ -1,6 +1,6 @@
 """`leeward inspect ANALYSIS`: the commands that explain one input of Leeward's decisions.
 
-Decides which commands these are; each has a module of its own. `leeward ANALYSIS` is the same, which no help shows."""
+Decides which commands these are; each has a module of its own."""
 
 import argparse
 from collections.abc import Mapping

@@ -156,8 +156,8 @@ def _view(arguments: argparse.Namespace) -> View:
 
 def build_parser(argv: Sequence[str] | None = None) -> Parser:
     """Build a parser of all commands, by default with the arguments of each. With `argv` a command has its arguments
-    only where these words name it: importing all commands takes half a second. An analysis has its own name there as
-    well, without `inspect`, which no help shows.
+    only where these words name it: importing all commands takes half a second. The name of an analysis alone is no
+    command, and is answered with the command that has it.
     """
     elsewhere = {name: f"inspect {name}" for name in ANALYSES}
     parser = Parser(
@@ -170,9 +170,6 @@ def build_parser(argv: Sequence[str] | None = None) -> Parser:
         subparser = commands.add_parser(name, help=explanation)
         if argv is None or name in argv:
             _fill(subparser, module, argv)
-    for name, (module, _) in ANALYSES.items():
-        if argv is not None and name in argv:
-            _fill(commands.add_parser(name, prog=f"{parser.prog} {elsewhere[name]}"), module, argv)
     parser.set_defaults(
         cluster=None, snapshot=None, now=None, output=None, seed=0, account=None, region=None, profile=None
     )

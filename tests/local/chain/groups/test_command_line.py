@@ -12,7 +12,7 @@ from local import fleet
 from local.demo import ledger, scenario
 
 pytestmark = pytest.mark.local
-LOOKING = ("plan", "plan --method consolidation", "drift", "budget", "blockers", "zones")
+LOOKING = ("plan", "plan --method consolidation", "drift", "inspect budget", "blockers", "inspect zones")
 
 SCHEMA = Draft202012Validator(json.loads(Path("docs/schema/run-record.json").read_text()))
 CAUSE = "leeward-node-termination: succeeded with Terminated"
@@ -125,7 +125,7 @@ def called_off(stack, leeward, node, instance):
 def test_a_message_is_explained_live(stack, crew, leeward):
     team = crew(1, spot=True)
     message = json.dumps(scenario.spot_warning(stack, team.instances[0]))
-    code, out, err = leeward("explain-event", "-", stdin=message)
+    code, out, err = leeward("inspect", "explain-event", "-", stdin=message)
     assert (code, err) == (0, "")
     document = json.loads(out)
     assert (document["action"], document["execution"]) == ("drain", {team.instances[0]: f"{team.instances[0]}-1"})
@@ -193,7 +193,7 @@ def test_a_snapshot_answers_offline_what_the_cluster_answers_live(stack, crew, l
     assert not [path.name for path in folder.iterdir() if "not-for-files" in path.read_text()]
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     answers = {}
-    for verb in (*LOOKING, f"template {team.group}", f"upgrade plan {team.group}"):
+    for verb in (*LOOKING, f"inspect template {team.group}", f"upgrade plan {team.group}"):
         live = leeward(*verb.split(), "--now", now)
         offline = leeward(*verb.split(), "--now", now, "--snapshot", str(folder))
         assert offline[0] == live[0], (live, offline)

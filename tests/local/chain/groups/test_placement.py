@@ -110,11 +110,11 @@ def test_with_its_zones_subnet_nearly_full_a_spot_replacement_lands_in_another_z
     zone = instance(stack, victim)["Placement"]["AvailabilityZone"]
     node = placed.node
     leave_free(stack, [home], 5)
-    reported = leeward(stack, "place", placed.team.group, "--count", "1", "--pods", "3", "-o", "json")
+    reported = leeward(stack, "inspect", "place", placed.team.group, "--count", "1", "--pods", "3", "-o", "json")
     assert reported.returncode == 0, reported.stderr
     refused = {one["zone"]: one["why"] for one in json.loads(reported.stdout)["refused"]}
     assert f"{home} has 5 free, a node (m5.large) with 3 pods takes 20 IPs" in refused[zone]
-    shown = leeward(stack, "zones", "--pods", "3")
+    shown = leeward(stack, "inspect", "zones", "--pods", "3")
     seen = r"as fn sync recorded them: templates \d+ min ago, instance-types \d+ min ago, cni \d+ min ago"
     assert re.search(seen, shown.stdout), shown.stdout
 
@@ -152,7 +152,7 @@ def test_with_prefix_delegation_addresses_are_not_counted_and_the_command_says_s
     leave_free(stack, placed.network.subnets, 4)
     stack.kubectl("apply", "-f", "-", stdin=fleet.manifests([aws_node("ENABLE_PREFIX_DELEGATION", "true")]))
     called(stack, "sync")
-    reported = leeward(stack, "place", placed.team.group, "--count", "1", "--pods", "3", "-o", "json")
+    reported = leeward(stack, "inspect", "place", placed.team.group, "--count", "1", "--pods", "3", "-o", "json")
     assert reported.returncode == 0, reported.stderr
     (subnet,) = json.loads(reported.stdout)["subnets"]
     assert "pods are not counted: ENABLE_PREFIX_DELEGATION is on" in subnet["why"]

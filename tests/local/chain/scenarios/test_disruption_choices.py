@@ -173,7 +173,7 @@ def test_empty_nodes_that_opt_out_or_whose_window_is_closed_stay(stage):
     stage.apply(quiet(held={**EMPTY, "budgets": [{"nodes": "100%"}, {"nodes": 0, **ALWAYS}]}))
     for _ in range(2):
         assert stage.decide() == []
-    held = stage.leeward("budget").document["budgets"]
+    held = stage.leeward("inspect", "budget").document["budgets"]
     assert {one["allowed"] for one in held if one["policy"] == "held" and one["reason"] == "Empty"} == {0}
     of_all, of_consolidation, free = stage.crews["held"].instances
     stage.annotate(of_all, OPT_OUT, "true")
