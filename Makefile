@@ -31,7 +31,7 @@ setup: .venv/.ready  ## the virtual environment with everything pinned, Node.js 
 .venv/.ready: bootstrap.txt requirements.txt functions/requirements.txt functions/oldest-sdk.txt pyproject.toml package.json package-lock.json
 	@command -v python3 >/dev/null || { echo "python3 (3.11 or newer) is needed"; exit 1; }
 	@python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "found $$(python3 --version), Python 3.11 or newer is needed"; exit 1; }
-	@echo "setting up .venv and node_modules, two to ten minutes the first time (output: build/setup.log)"
+	@echo "setting up .venv and node_modules: a minute with cached downloads, else two to ten (output: build/setup.log)"
 	@mkdir -p build && rm -rf build/setup.log build/oldest-sdk
 	@test -x $(PY) || $(STEP) "1/7 virtual environment" -- python3 -m venv .venv
 	@$(STEP) "2/7 pip" -- $(PIP) --require-hashes -r bootstrap.txt

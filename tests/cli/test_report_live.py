@@ -24,6 +24,7 @@ from tests.unit.cli.report.execution import BLOCKED, NEW, OLD, TEN, a_step, a_st
 SCHEMA = json.loads(Path("docs/schema/run-record.json").read_text())
 ARN = "arn:aws:states:eu-west-1:111122223333:execution:"
 NOW = "2026-03-02T10:30:00Z"
+SECRET = "correct-horse-battery-staple"
 
 
 @pytest.fixture
@@ -120,6 +121,18 @@ class TestATermination:
         report(f"{OLD}-1")
         assert leeward("report", tmp_path / "record.json", "--to", tmp_path / "again.html").code == 0
         assert (tmp_path / "again.html").read_bytes() == (tmp_path / "page.html").read_bytes()
+
+    def test_a_secret_in_what_steps_pass_on_is_on_no_page_and_in_no_record(self, report, system, tmp_path):
+        """Whatever input a person has started it with, and whatever a record carries from step to step."""
+        terminate(system)
+        container = {"name": "main", "env": [{"name": "TOKEN", "value": SECRET}], "args": [f"--password={SECRET}"]}
+        pod = {"metadata": {"name": "web-1", "annotations": {"note": SECRET}}, "spec": {"containers": [container]}}
+        carried = {"instance": OLD, "attempt": 1, "record": {"pods": [pod]}, "webhook": {"secret": SECRET}}
+        execution = replace(an_execution(), given=carried)
+        system.past.put(execution, *(replace(step, output={**carried, **step.output}) for step in a_story()))
+        document = report(f"{OLD}-1")
+        assert any("default/web-1 does not leave" in mark["text"] for mark in document["marks"])
+        assert [path.name for path in tmp_path.iterdir() if SECRET in path.read_text()] == []
 
     def test_a_running_one_is_drawn_up_to_now(self, report, system):
         subject = a_subject(OLD, node=f"node-{OLD}")
