@@ -100,12 +100,14 @@ class Pace:
 
 def _is_of_run(instance: str, group: Group, view: WorldView) -> bool:
     """Return whether a disruption run has tainted the node, by its own budgets. An upgrade that has just taken its
-    lease waits for the run and adds no node; a node that it takes is judged, with those of the run beside it.
+    lease waits for the run and adds no node; a node that it takes is judged, with those of the run beside it. A run
+    stays one while its execution is stopped, until the next continues it.
     """
+    of_run = instance in of_open_disruptions(view)
     if not view.rolls(group.name):
-        return bool(view.disrupting)
+        return of_run or bool(view.disrupting)
     upgrade = view.upgrades.get(group.name)
-    return instance in of_open_disruptions(view) and (upgrade is None or instance not in upgrade.under_way)
+    return of_run and (upgrade is None or instance not in upgrade.under_way)
 
 
 def holds_pods(node: Obj, view: WorldView) -> bool:

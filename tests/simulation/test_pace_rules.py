@@ -114,6 +114,15 @@ def test_neither_does_a_broken_node_nor_one_without_pods_nor_one_in_a_closed_zon
     assert [found(world) for world in (broken, empty, closed, run)] == [[], [], [], []]
 
 
+@pytest.mark.parametrize(("ended", "counts"), [(None, 0), (START, 1)])
+def test_a_run_whose_execution_was_stopped_is_still_one(ended, counts):
+    world = a_world()
+    world.rolled, world.disrupting = set(), set()
+    nodes = {NODE: INSTANCE, "node-b": OTHER}
+    world.disruptions = {"blue": DisruptionRecord(**RUN, nodes=nodes, ended=ended)}
+    assert len(found(world)) == counts
+
+
 def test_nodes_that_a_run_taints_while_an_upgrade_waits_for_it_do_not_count_and_those_that_the_upgrade_adds_do():
     def waiting(*claimed, under_way=(), ended=None):
         world = a_world()
