@@ -21,7 +21,7 @@ from infra.scopes import Scopes
 from infra.service_permissions import EVERY_FUNCTION, IN_A_VPC, LEAVES_A_VPC
 from infra.settings import Settings
 from leeward import __version__
-from leeward.model.deployment_names import deployment_id, hook_mark
+from leeward.model.well_known import deployment_id, hook_mark
 
 OF_CLUSTERS = ("CLUSTERS", "HOOK_TOPICS")  # variables by which a function knows clusters and their hooks
 

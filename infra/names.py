@@ -8,8 +8,8 @@ exist beside the default one in the same account and Region.
 from dataclasses import dataclass
 from hashlib import sha256
 
-from leeward.model.deployment_names import MACHINES as OF_THE_MODEL
-from leeward.model.deployment_names import STATE_CHANGES, prefix
+from leeward.model.well_known import MACHINES as OF_THE_MODEL
+from leeward.model.well_known import STATE_CHANGES, prefix
 
 MACHINES = TERMINATION, UPGRADE, MANAGED_UPGRADE, DISRUPTION = OF_THE_MODEL
 UPGRADES = UPGRADE, MANAGED_UPGRADE

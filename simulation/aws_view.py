@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence, Set
 from typing import Protocol
 
-from leeward.model.zone_record import ZoneRecord
+from leeward.model.zonal_shift import ZoneRecord
 from leeward.notifications.run_events import RunEvent
 from leeward.notifications.upgrade_events import UpgradeEvent
 from simulation.aws.managed import SimUpdate

@@ -1,7 +1,6 @@
 """Operators with kubectl and the AWS console: they cordon, drain, delete, terminate, detach, resize, start and stop."""
 
-from leeward.model.drain_options import DrainOptions
-from leeward.model.termination import Cause, CauseKind, Subject, execution_name
+from leeward.model.termination import Cause, CauseKind, DrainOptions, Subject, execution_name
 from local.cluster.objects import controller_of, name_of
 from simulation.asked import Asked, Kind
 from simulation.aws.compute import SimInstance, subnet_of

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from leeward.cli.report.record import Mark, MarkKind, NodeLane, Phase, RunRecord, Sample, Source, Span, WorkloadLane
-from leeward.model.deadlines import detach_deadline
-from leeward.model.termination import Status
+from leeward.model.termination import Status, detach_deadline
 from leeward.model.times import format_instant
 from local.cluster.objects import Obj, controller_of, is_deleting, is_ready, name_of, namespace_of, uid_of
 from local.cluster.pdb_minimum import minimum_of

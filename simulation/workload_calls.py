@@ -8,8 +8,7 @@ from leeward.adapters.kubernetes import bodies
 from leeward.adapters.kubernetes.answers import Answer, Request, as_error
 from leeward.adapters.kubernetes.workloads import scaled_by
 from leeward.errors import LeewardError
-from leeward.model.deployment import Deployment
-from leeward.model.pod import Pod, controller_of
+from leeward.model.pod import Deployment, Pod, controller_of
 from leeward.ports.clock import Clock
 from local.cluster.errors import ApiError
 from local.cluster.model import Cluster

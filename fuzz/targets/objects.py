@@ -17,11 +17,10 @@ from leeward.adapters.kubernetes import bodies
 from leeward.disruption.do_not_disrupt import pod_opt_outs
 from leeward.errors import InvalidInputError
 from leeward.model.attachment import VolumeAttachment, claims_of
-from leeward.model.deployment import Deployment
+from leeward.model.load_balancing import Service
 from leeward.model.node import Node
 from leeward.model.node_condition import NodeCondition
-from leeward.model.pod import Pod, PodDisruptionBudget
-from leeward.model.service import Service
+from leeward.model.pod import Deployment, Pod, PodDisruptionBudget
 from leeward.scheduling.nodes import NodeSpec
 from leeward.scheduling.pods import PodReader
 from leeward.upgrade.cordoning import Slice

@@ -8,7 +8,7 @@ from typing import Any
 from boto3.dynamodb.types import TypeDeserializer
 
 from leeward.adapters.aws.record_items import offsets_of
-from leeward.model.surge_instance import Offset
+from leeward.model.capacity import Offset
 from leeward.model.times import parse_instant
 from local.cluster.registry import instance_of_node
 from local.demo import scenario

@@ -10,7 +10,7 @@ from random import Random
 
 from leeward.model import well_known
 from leeward.model.instance import Instance
-from leeward.model.target import Health, Target, TargetKind
+from leeward.model.load_balancing import Health, Target, TargetKind
 from local.cluster.store import Change, ChangeType
 from simulation.node_instances import instance_behind
 from simulation.timeline import Timeline

@@ -6,10 +6,9 @@ from dataclasses import replace
 from datetime import datetime
 
 from leeward.model.facts import FactKind, NamedHooks, Sheet, named_hooks_of, node_repair_of, shifts_of
-from leeward.model.node_repair import NodeRepair
-from leeward.model.reservation import IpReservation, Pool, Reservations
-from leeward.model.zonal_shift import ZonalShifts
-from leeward.model.zone_record import ZoneRecord
+from leeward.model.nodegroup import NodeRepair
+from leeward.model.subnet import IpReservation, Pool, Reservations
+from leeward.model.zonal_shift import ZonalShifts, ZoneRecord
 
 
 class SimCatalog:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from leeward.model.maximum import RaisedMaximum
+from leeward.model.capacity import RaisedMaximum
 
 
 class SimMaxima:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from leeward.model.scheduled_event import CANCELED, COMPLETED, ScheduledEvent
+from leeward.model.instance_status import CANCELED, COMPLETED, ScheduledEvent
 from simulation.asked import Asked, Kind
 from simulation.aws import events
 from simulation.aws.compute import SimInstance

@@ -9,10 +9,9 @@ from leeward.adapters.aws.instances import EMPTY_LASTS
 from leeward.adapters.cache import RecentlyEmpty
 from leeward.errors import InvalidInputError
 from leeward.model.group import LAUNCHING, Group, HookResult, LifecycleHook, ScalingActivity
-from leeward.model.impairment import Impairment
 from leeward.model.instance import Instance, cluster_of
+from leeward.model.instance_status import Impairment, ScheduledEvent
 from leeward.model.lifecycle import may_be_ended
-from leeward.model.scheduled_event import ScheduledEvent
 from leeward.model.termination import Replacement
 from leeward.ports.clock import Clock
 from simulation.aws.compute import SimGroup, subnet_of

@@ -9,8 +9,8 @@ from typing import Any
 from leeward.adapters.aws.record_items import record_of
 from leeward.adapters.aws.whole_items import whole_item
 from leeward.errors import ObjectGoneError, RecordChangedError
+from leeward.model.capacity import Settlement, SurgeInstance
 from leeward.model.seen import Seen
-from leeward.model.surge_instance import Settlement, SurgeInstance
 from leeward.model.termination import Cause, LaunchPlan, Outcome, Replacement, Status, Subject, TerminationRecord
 from leeward.ports.records import COUNTED
 from simulation.aws.wire import Wire

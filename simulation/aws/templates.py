@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import Any
 
 from leeward.errors import AccessDeniedError, InvalidInputError, ObjectGoneError
+from leeward.model.instance import LaunchAttributes
 from leeward.model.launch import LaunchTemplateRef
-from leeward.model.launch_attributes import LaunchAttributes
 from simulation.faults import Injector
 
 ALIAS = "resolve:ssm:"

@@ -9,7 +9,7 @@ from leeward.adapters.aws.groups import AutoScalingGroups
 from leeward.adapters.aws.instances import CHECKS, Ec2Instances
 from leeward.errors import AccessDeniedError, TerminalError, ThrottledError
 from leeward.model.group import TERMINATING, Group, HookResult, LifecycleHook
-from leeward.model.impairment import Impairment
+from leeward.model.instance_status import Impairment
 from leeward.model.launch_refusal import RefusalCause, cause_in
 from leeward.model.termination import Replacement
 from tests.fakes.clock import FakeClock

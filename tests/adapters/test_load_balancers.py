@@ -8,7 +8,7 @@ from leeward.adapters.aws.classic_balancers import ClassicLoadBalancers
 from leeward.adapters.aws.load_balancers import LISTED, SEEN, TAGS_PER_CALL, AwsLoadBalancers, TargetGroups
 from leeward.errors import AccessDeniedError, ThrottledError
 from leeward.model.instance import Instance
-from leeward.model.target import Target, TargetKind, is_of
+from leeward.model.load_balancing import Target, TargetKind, is_of
 from tests.fakes.builders import CLUSTER, an_instance
 from tests.fakes.clock import FakeClock
 

@@ -19,7 +19,7 @@ from leeward.adapters.aws.table import Table
 from leeward.adapters.aws.workflow_records import DynamoUpgrades
 from leeward.adapters.settings import Settings
 from leeward.errors import AccessDeniedError, AwsUnreachableError, InvalidInputError, ThrottledError
-from leeward.model.maximum import RaisedMaximum
+from leeward.model.capacity import RaisedMaximum
 from leeward.ports.places import AwsPorts
 from tests.adapters.test_settings import BLUE, GOOD
 from tests.contract.tables import make_table

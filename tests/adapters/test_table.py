@@ -10,8 +10,7 @@ from leeward.adapters.aws.record_items import new_record, record_of
 from leeward.adapters.aws.table import Table, from_wire, to_wire
 from leeward.adapters.aws.workflow_records import upgrade_of
 from leeward.errors import AwsUnavailableError, NewerRecordError, NotDeployedError, ThrottledError
-from leeward.model.deadlines import taken_at
-from leeward.model.termination import CauseKind, Status
+from leeward.model.termination import CauseKind, Status, taken_at
 from tests.contract.test_claims import FULL, INSTANCE, OTHER, a_subject
 from tests.fakes.builders import DEPLOYMENT
 from tests.fakes.clock import FakeClock

@@ -9,8 +9,8 @@ import pytest
 from leeward.adapters import wiring
 from leeward.adapters.aws.clients import AwsClients
 from leeward.errors import AccessDeniedError, InvalidInputError
-from leeward.model.deployment_names import MACHINES
 from leeward.model.execution import Machine
+from leeward.model.well_known import MACHINES
 from tests.adapters.test_settings import GOOD
 
 

@@ -12,7 +12,7 @@ from leeward.errors import AccessDeniedError
 from leeward.model.facts import FactKind, Sheet
 from leeward.model.launch import LaunchSource
 from leeward.model.termination import Cause, CauseKind
-from leeward.model.zone_record import GroupSizes
+from leeward.model.zonal_shift import GroupSizes
 from leeward.policy.document import ClusterPolicies, ClusterSettings
 from leeward.ports.kubernetes import Listed
 from tests.cli.command import NOON, SMALL

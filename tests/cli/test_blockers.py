@@ -13,9 +13,8 @@ from leeward.adapters import wiring
 from leeward.blockers.blocker import Kind
 from leeward.model import well_known
 from leeward.model.attachment import VolumeAttachment
-from leeward.model.deployment import Deployment
 from leeward.model.node import Taint
-from leeward.model.pod import Owner, Pod, PodDisruptionBudget
+from leeward.model.pod import Deployment, Owner, Pod, PodDisruptionBudget
 from leeward.model.termination import Cause, CauseKind
 from leeward.model.times import format_instant
 from leeward.policy.document import DrainPolicy

@@ -7,10 +7,9 @@ import pytest
 
 from leeward.adapters import wiring
 from leeward.errors import ThrottledError
-from leeward.model.drain_options import NEVER, DrainOptions
 from leeward.model.pause import PauseRecord
 from leeward.model.pod import Pod
-from leeward.model.termination import Cause, CauseKind, Outcome
+from leeward.model.termination import NEVER, Cause, CauseKind, DrainOptions, Outcome
 from leeward.policy.document import DrainPolicy
 from leeward.termination.run import Run
 from leeward.termination.steps import STEPS

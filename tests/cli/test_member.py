@@ -11,7 +11,7 @@ from leeward.doctor.finding import State
 from leeward.errors import AccessDeniedError, ObjectGoneError
 from leeward.model.facts import FactKind, Sheet
 from leeward.model.launch import LaunchSource, LaunchTemplateRef
-from leeward.model.zone_record import Evacuation, ZoneRecord
+from leeward.model.zonal_shift import Evacuation, ZoneRecord
 from leeward.upgrade.members import Target
 from leeward.upgrade.record import ControlRequest, UpgradeRecord
 from leeward.upgrade.surge.sizes import Strategy

@@ -10,7 +10,7 @@ import pytest
 from leeward.adapters import wiring
 from leeward.disruption.record import DisruptionOutcome
 from leeward.errors import AccessDeniedError
-from leeward.model.impairment import Impairment
+from leeward.model.instance_status import Impairment
 from leeward.model.launch import LaunchSettings
 from tests.cli.live_answers import disruptable
 from tests.fakes.disruptions import a_disruption

@@ -9,10 +9,8 @@ import pytest
 from leeward.adapters.aws.catalog import DynamoCatalog
 from leeward.model.facts import ClusterFacts, FactKind, Sheet, subnets_content, types_content
 from leeward.model.instance_type import Accelerator, InstanceType
-from leeward.model.reservation import IpReservation, Pool, Reservations
-from leeward.model.subnet import Subnet
-from leeward.model.zonal_shift import NOT_SHIFTED
-from leeward.model.zone_record import Evacuation, GroupSizes, ZoneRecord
+from leeward.model.subnet import IpReservation, Pool, Reservations, Subnet
+from leeward.model.zonal_shift import NOT_SHIFTED, Evacuation, GroupSizes, ZoneRecord
 from simulation.aws.catalog import SimCatalog
 from tests.contract.tables import TABLES, a_table
 from tests.fakes.builders import shifted

@@ -14,18 +14,20 @@ from leeward.adapters.aws.claims import DynamoClaims
 from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.table import Table
 from leeward.errors import ObjectGoneError, RecordChangedError
-from leeward.model.drain_options import NEVER, DrainOptions
+from leeward.model.capacity import NoOffset, SurgeOwner
 from leeward.model.group import HookResult
 from leeward.model.instance import CapacityType
-from leeward.model.reboot import Reboot, RebootBy
 from leeward.model.seen import Seen, SeenInstance
-from leeward.model.surge_instance import NoOffset, SurgeOwner
 from leeward.model.termination import (
+    NEVER,
     Cause,
     CauseKind,
+    DrainOptions,
     LaunchOption,
     LaunchPlan,
     Outcome,
+    Reboot,
+    RebootBy,
     Replacement,
     Status,
     Subject,

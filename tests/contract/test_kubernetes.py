@@ -20,8 +20,8 @@ from leeward.adapters.kubernetes.api import ClusterApi
 from leeward.adapters.kubernetes.client import ClusterClient, Endpoint
 from leeward.adapters.kubernetes.token import TokenSource
 from leeward.errors import AccessDeniedError, ObjectGoneError
-from leeward.model.deployment import Deployment
 from leeward.model.node import Taint
+from leeward.model.pod import Deployment
 from leeward.model.subnet import Subnet
 from leeward.placement.cni import variables_of
 from leeward.placement.restrictions import of_volume

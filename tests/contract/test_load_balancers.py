@@ -12,7 +12,7 @@ from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.load_balancers import AwsLoadBalancers
 from leeward.adapters.clock import SystemClock
 from leeward.model import well_known
-from leeward.model.target import Target, TargetKind
+from leeward.model.load_balancing import Target, TargetKind
 from local.cluster.model import Cluster
 from local.cluster.nodes import NodeSpec
 from simulation.aws.balancers import SimLoadBalancers, TargetGroup

@@ -10,7 +10,7 @@ from moto import mock_aws
 from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.maxima import DynamoMaxima
 from leeward.adapters.aws.table import Table
-from leeward.model.maximum import RaisedMaximum
+from leeward.model.capacity import RaisedMaximum
 from simulation.aws.maxima import SimMaxima
 from tests.contract.tables import TABLES, a_table, make_table
 from tests.fakes.maxima import FakeMaxima

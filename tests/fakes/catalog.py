@@ -4,10 +4,9 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from leeward.model.facts import FactKind, NamedHooks, Sheet
-from leeward.model.node_repair import NodeRepair
-from leeward.model.reservation import IpReservation, Pool, Reservations
-from leeward.model.zonal_shift import ZonalShifts
-from leeward.model.zone_record import ZoneRecord
+from leeward.model.nodegroup import NodeRepair
+from leeward.model.subnet import IpReservation, Pool, Reservations
+from leeward.model.zonal_shift import ZonalShifts, ZoneRecord
 from simulation.aws.catalog import SimCatalog
 from tests.fakes.calls import Calls
 

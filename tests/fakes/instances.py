@@ -4,9 +4,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from leeward.model.impairment import Impairment
 from leeward.model.instance import Instance
-from leeward.model.scheduled_event import ScheduledEvent
+from leeward.model.instance_status import Impairment, ScheduledEvent
 from tests.fakes.calls import Calls
 
 

@@ -9,9 +9,8 @@ from typing import Any, TypeVar
 from leeward.errors import LeewardError
 from leeward.model.attachment import VolumeAttachment
 from leeward.model.blocked import Obstacle
-from leeward.model.deployment import Deployment
 from leeward.model.node import Node
-from leeward.model.pod import Pod, PodDisruptionBudget
+from leeward.model.pod import Deployment, Pod, PodDisruptionBudget
 from leeward.ports.clock import Clock
 from leeward.ports.kubernetes import EvictionRefusedError, Listed
 from local.cluster.selectors import matcher

@@ -1,6 +1,6 @@
 """Entries of the capacity ledger, and what became of those of a record."""
 
-from leeward.model.surge_instance import NoOffset, Offset, SurgeInstance, SurgeOwner
+from leeward.model.capacity import NoOffset, Offset, SurgeInstance, SurgeOwner
 from leeward.model.termination import TerminationRecord
 
 

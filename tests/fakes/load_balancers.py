@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from leeward.model.instance import Instance
-from leeward.model.target import Target, is_of
+from leeward.model.load_balancing import Target, is_of
 from tests.fakes.calls import Calls
 
 

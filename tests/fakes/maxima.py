@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from threading import RLock
 
-from leeward.model.maximum import RaisedMaximum
+from leeward.model.capacity import RaisedMaximum
 from simulation.aws.maxima import SimMaxima
 from tests.fakes.calls import Calls
 

@@ -8,8 +8,8 @@ from leeward.disruption.command import MethodName
 from leeward.disruption.plan import plan_disruption
 from leeward.drift.detect import drift_of
 from leeward.model import well_known
+from leeward.model.instance import LaunchAttributes
 from leeward.model.launch import LaunchSettings
-from leeward.model.launch_attributes import LaunchAttributes
 from leeward.policy.document import DesiredNode, Requirement
 from tests.properties.test_disruption import EXAMPLES, fleets
 from tests.unit.disruption.fleet import ROOM, ZONES, a_fleet, a_policy, rules

@@ -9,8 +9,7 @@ import pytest
 
 from leeward.cli.zone.record import evacuated, opened
 from leeward.evacuation.plan import Standing, plan_evacuation
-from leeward.model.zonal_shift import ShiftKind
-from leeward.model.zone_record import ZoneRecord
+from leeward.model.zonal_shift import ShiftKind, ZoneRecord
 from leeward.reconcile import evacuations
 from simulation.aws.recovery import Shifted, zone_id_of
 from simulation.fault_rates import Faults

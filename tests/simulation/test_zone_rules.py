@@ -6,7 +6,7 @@ import pytest
 
 from leeward.disruption.record import cause_id
 from leeward.model.termination import Cause, CauseKind, Status
-from leeward.model.zone_record import Evacuation, ZoneRecord
+from leeward.model.zonal_shift import Evacuation, ZoneRecord
 from leeward.upgrade.record import Order, launch_token
 from simulation.aws.recovery import Shifted
 from simulation.case import Case

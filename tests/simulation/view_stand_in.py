@@ -7,7 +7,7 @@ from leeward.model import well_known
 from leeward.model.group import HookResult
 from leeward.model.node import Taint
 from leeward.model.termination import Cause, CauseKind, Outcome, Status, TerminationRecord
-from leeward.model.zone_record import ZoneRecord
+from leeward.model.zonal_shift import ZoneRecord
 from leeward.policy.document import ClusterPolicies
 from local.cluster.model import Cluster
 from local.cluster.nodes import NodeSpec

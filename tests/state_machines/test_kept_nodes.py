@@ -6,8 +6,7 @@ from datetime import timedelta
 import pytest
 
 from leeward.model import well_known
-from leeward.model.drain_options import BY_POLICY, DrainOptions
-from leeward.model.termination import Cause, CauseKind, Outcome, Status
+from leeward.model.termination import BY_POLICY, Cause, CauseKind, DrainOptions, Outcome, Status
 from tests.fakes.builders import a_subject, our_hook
 from tests.fakes.clock import START
 from tests.state_machines.test_walks import I, a_budget, a_pod, a_system, claim, ended

@@ -9,9 +9,8 @@ import pytest
 from leeward.errors import AccessDeniedError, AwsUnavailableError, AwsUnreachableError, ThrottledError
 from leeward.model import well_known
 from leeward.model.attachment import VolumeAttachment
-from leeward.model.deployment import Deployment
-from leeward.model.pod import Owner
-from leeward.model.target import Target, TargetKind
+from leeward.model.load_balancing import Target, TargetKind
+from leeward.model.pod import Deployment, Owner
 from leeward.model.termination import CauseKind
 from leeward.policy.document import DrainPolicy
 from leeward.ports.kubernetes import Listed

@@ -4,8 +4,8 @@ from dataclasses import replace
 from datetime import timedelta
 
 from leeward.errors import InvalidInputError
+from leeward.model.capacity import NoOffset
 from leeward.model.group import ScalingActivity
-from leeward.model.surge_instance import NoOffset
 from leeward.model.termination import Cause, CauseKind, Outcome, Status
 from tests.fakes.builders import GROUP, a_node, a_subject, an_instance
 from tests.fakes.clock import START

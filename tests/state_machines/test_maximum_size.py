@@ -7,8 +7,8 @@ import pytest
 
 from leeward.errors import AccessDeniedError, AwsUnavailableError
 from leeward.model import well_known
+from leeward.model.capacity import RaisedMaximum
 from leeward.model.launch_refusal import RefusalCause
-from leeward.model.maximum import RaisedMaximum
 from leeward.model.termination import Cause, CauseKind, Outcome
 from leeward.reconcile.reconciler import reconcile_once
 from leeward.termination.maximum_size import ABANDONED, owners_maximum, put_back

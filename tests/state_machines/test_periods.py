@@ -3,9 +3,8 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from leeward.model.drain_options import DrainOptions
 from leeward.model.pod import Owner
-from leeward.model.termination import Cause, CauseKind, Outcome, Status
+from leeward.model.termination import Cause, CauseKind, DrainOptions, Outcome, Status
 from leeward.policy.document import SETTLES, DrainPolicy
 from leeward.termination import deadlines
 from leeward.termination.replacing import ask_for_replacement

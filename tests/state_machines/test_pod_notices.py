@@ -6,9 +6,8 @@ from datetime import timedelta
 import pytest
 
 from leeward.errors import AccessDeniedError
-from leeward.model.drain_options import DrainOptions
 from leeward.model.pod import Owner
-from leeward.model.termination import Cause, CauseKind
+from leeward.model.termination import Cause, CauseKind, DrainOptions
 from leeward.model.times import format_instant
 from leeward.policy.document import DrainPolicy
 from tests.fakes.builders import a_subject

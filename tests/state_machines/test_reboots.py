@@ -7,8 +7,7 @@ import pytest
 
 from leeward.errors import AccessDeniedError, AwsUnavailableError, ThrottledError
 from leeward.model.node_condition import NodeCondition
-from leeward.model.reboot import Reboot, RebootBy
-from leeward.model.termination import Cause, CauseKind, Outcome, Status
+from leeward.model.termination import Cause, CauseKind, Outcome, Reboot, RebootBy, Status
 from tests.fakes.builders import a_node, a_subject, an_instance
 from tests.fakes.clock import START
 from tests.state_machines.test_walks import I, a_budget, a_pod, a_system, ended

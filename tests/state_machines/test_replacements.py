@@ -19,7 +19,7 @@ from leeward.model.facts import (
 )
 from leeward.model.group import AZ_REBALANCE, GroupInstance
 from leeward.model.pod import Owner, Pod
-from leeward.model.reservation import Pool
+from leeward.model.subnet import Pool
 from leeward.model.termination import Cause, CauseKind, Replacement
 from leeward.termination.capacity_ledger import ahead
 from leeward.termination.replacing import ask_for_replacement

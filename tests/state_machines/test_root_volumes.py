@@ -6,8 +6,7 @@ import pytest
 
 from leeward.model.group import LAUNCHING, HookResult, LifecycleHook
 from leeward.model.lifecycle import IN_SERVICE, LAUNCH_WAIT, REPLACE_WAIT
-from leeward.model.reboot import Reboot, RebootBy
-from leeward.model.termination import Cause, CauseKind, Outcome, Status
+from leeward.model.termination import Cause, CauseKind, Outcome, Reboot, RebootBy, Status
 from tests.fakes.builders import GROUP, a_subject, our_hook
 from tests.fakes.clock import START
 from tests.state_machines.test_reboots import Machine, events

@@ -5,9 +5,8 @@ from datetime import timedelta
 import pytest
 
 from leeward.errors import ClusterUnreachableError
-from leeward.model.reboot import Reboot, RebootBy
-from leeward.model.scheduled_event import ScheduledEvent
-from leeward.model.termination import Cause, CauseKind, Outcome, Status
+from leeward.model.instance_status import ScheduledEvent
+from leeward.model.termination import Cause, CauseKind, Outcome, Reboot, RebootBy, Status
 from tests.fakes.builders import a_subject
 from tests.fakes.clock import START
 from tests.state_machines.test_reboots import Machine, events

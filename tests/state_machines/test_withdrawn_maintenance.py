@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from leeward.model.scheduled_event import ScheduledEvent
+from leeward.model.instance_status import ScheduledEvent
 from leeward.model.termination import CauseKind, Outcome, Status
 from leeward.reconcile.reconciler import reconcile_once
 from tests.fakes.builders import GROUP, a_group

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.errors import aws_call
 from leeward.adapters.settings import KubernetesAccess, ServedCluster, Settings
-from leeward.model.deployment_names import TERMINATION, deployment_id, hook_mark, prefix
+from leeward.model.well_known import TERMINATION, deployment_id, hook_mark, prefix
 
 CLUSTER_PROFILE = "--cluster-profile"
 

@@ -27,7 +27,7 @@ from leeward.adapters.clock import SystemClock
 from leeward.adapters.lazy import lazy
 from leeward.adapters.settings import KubernetesAccess, ServedCluster, Settings
 from leeward.adapters.telemetry import event_lost, throttled
-from leeward.model.deployment_names import DISRUPTION, MANAGED_UPGRADE, TERMINATION, UPGRADE
+from leeward.model.well_known import DISRUPTION, MANAGED_UPGRADE, TERMINATION, UPGRADE
 from leeward.ports import Ports
 from leeward.telemetry import Telemetry
 from leeward.time_budget import TimeBudget

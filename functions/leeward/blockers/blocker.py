@@ -5,8 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from leeward.model.deployment import deployment_named_by
-from leeward.model.pod import Pod
+from leeward.model.pod import Pod, deployment_named_by
 from leeward.model.times import format_instant
 
 

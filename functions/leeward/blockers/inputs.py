@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from leeward.model.drain_options import BY_POLICY, DrainOptions
 from leeward.model.group import TERMINATING, Group, LifecycleHook
 from leeward.model.lifecycle import is_held
 from leeward.model.node import Node
 from leeward.model.pod import Pod, PodDisruptionBudget
-from leeward.model.termination import Status, TerminationRecord
+from leeward.model.termination import BY_POLICY, DrainOptions, Status, TerminationRecord
 from leeward.policy.document import NodePolicy
 from leeward.termination import deadlines
 from leeward.termination.volumes import HeldVolume

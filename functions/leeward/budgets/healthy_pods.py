@@ -11,8 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from leeward.budgets.pdb_index import PdbIndex
-from leeward.model.deployment import Deployment
-from leeward.model.pod import Pod, PodDisruptionBudget
+from leeward.model.pod import Deployment, Pod, PodDisruptionBudget
 from leeward.model.times import format_instant, parse_instant
 
 MOST_WORKLOADS = 20

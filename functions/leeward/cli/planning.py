@@ -30,7 +30,7 @@ from leeward.errors import InvalidInputError
 from leeward.model.facts import Prices
 from leeward.model.instance import CapacityType
 from leeward.model.node import Node
-from leeward.model.node_repair import NodeRepair
+from leeward.model.nodegroup import NodeRepair
 from leeward.ports.compute import Instances
 from leeward.ports.eks import KnownNodegroups
 from leeward.reconcile.repair_plan import repair_plan

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from leeward.cluster.facets import NOT_LOADED, Facet, Known, known_or, required
 from leeward.model import well_known
 from leeward.model.group import Group
-from leeward.model.impairment import Impairment
 from leeward.model.instance import Instance
 from leeward.model.instance_nodes import nodes_by_instance
+from leeward.model.instance_status import Impairment
 from leeward.model.node import Node
-from leeward.model.node_repair import NodeRepair
+from leeward.model.nodegroup import NodeRepair
 from leeward.model.termination import TerminationRecord
 from leeward.model.zonal_shift import NOT_SHIFTED, ZonalShifts
 from leeward.policy.document import ClusterPolicies, NodePolicy

@@ -22,10 +22,10 @@ from leeward.drift.detect import annotations
 from leeward.errors import LeewardError, ObjectGoneError
 from leeward.isolation import isolate_errors, reraise
 from leeward.model import well_known
-from leeward.model.deployment_names import is_hook_mark
 from leeward.model.node import Node
 from leeward.model.node_owners import disruption_taint_of, foreign
 from leeward.model.times import format_instant
+from leeward.model.well_known import is_hook_mark
 from leeward.policy.document import NodePolicy
 from leeward.ports.kubernetes import Kubernetes
 from leeward.snapshot.cluster import ClusterSnapshot

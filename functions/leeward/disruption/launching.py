@@ -17,8 +17,7 @@ from leeward.errors import LeewardError
 from leeward.model.facts import ClusterFacts
 from leeward.model.group import Group
 from leeward.model.instance import Instance
-from leeward.model.reservation import Pool
-from leeward.model.subnet import Subnet
+from leeward.model.subnet import Pool, Subnet
 from leeward.model.zonal_shift import ZonalShifts
 from leeward.placement.replacement import Known, Leaving, plan_launch
 from leeward.placement.scene import SeededChance

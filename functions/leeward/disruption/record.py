@@ -11,8 +11,8 @@ from enum import StrEnum
 from hashlib import sha256
 
 from leeward.disruption.command import Command, Decision, MethodName, Replacement
+from leeward.model.capacity import SurgeInstance, SurgeOwner
 from leeward.model.planning_memory import FailedCommand, SeenNode, WantedLaunch
-from leeward.model.surge_instance import SurgeInstance, SurgeOwner
 from leeward.model.termination import CauseKind
 
 LONGEST_COOLDOWN = timedelta(days=7)  # a cooldown that is longer is dropped, and a failed command as old forgotten

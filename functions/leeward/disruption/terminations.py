@@ -11,9 +11,9 @@ from dataclasses import replace
 from leeward.disruption.command import Command
 from leeward.disruption.record import GONE, STAYED, DisruptionRecord, cause_id, surge_of
 from leeward.errors import LeewardError, ObjectGoneError, UnexpectedError
+from leeward.model.capacity import NoOffset
 from leeward.model.instance import Instance
 from leeward.model.node import disruption_taint
-from leeward.model.surge_instance import NoOffset
 from leeward.model.termination import Cause, Outcome, Status, TerminationRecord
 from leeward.ports import Ports
 from leeward.ports.compute import Instances

@@ -14,7 +14,7 @@ from leeward.model.facts import FactKind
 from leeward.model.group import Group, LifecycleHook
 from leeward.model.node import Node
 from leeward.model.termination import TerminationRecord
-from leeward.model.zone_record import ZoneRecord
+from leeward.model.zonal_shift import ZoneRecord
 from leeward.policy.document import ClusterPolicies
 from leeward.upgrade.record import UpgradeRecord
 

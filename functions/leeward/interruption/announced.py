@@ -7,7 +7,7 @@ from datetime import timedelta
 from leeward.interruption.decision import Action
 from leeward.interruption.world import Place
 from leeward.model.message import CapacityBlockExpiration, NodeMessage, ScheduledChange
-from leeward.model.reboot import drain_begins
+from leeward.model.termination import drain_begins
 from leeward.model.times import format_instant
 from leeward.policy.document import InterruptionPolicy
 

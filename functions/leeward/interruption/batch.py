@@ -20,9 +20,8 @@ from leeward.interruption.lookup import Lookup, look_up_clusters, look_up_instan
 from leeward.interruption.parse import parse
 from leeward.interruption.tainting import TaintResult, taint_nodes
 from leeward.isolation import Executor, attempt, in_threads
-from leeward.model.deadlines import ABRUPT
 from leeward.model.message import InterruptionMessage, Message
-from leeward.model.termination import Status, TerminationRecord
+from leeward.model.termination import ABRUPT, Status, TerminationRecord
 from leeward.ports import Ports
 from leeward.ports.clock import Clock
 

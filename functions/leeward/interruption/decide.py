@@ -35,8 +35,7 @@ from leeward.model.message import (
     deadline_of,
     hook_of,
 )
-from leeward.model.reboot import Reboot, RebootBy
-from leeward.model.termination import Cause, CauseKind
+from leeward.model.termination import Cause, CauseKind, Reboot, RebootBy
 from leeward.model.zonal_shift import ShiftSource, ZonalShift
 from leeward.policy.document import Rebalance
 from leeward.termination.decisions import FAR_AHEAD

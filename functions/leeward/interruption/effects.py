@@ -12,10 +12,9 @@ from leeward.interruption.decision import Action, Decision, HookAnswer, NodeDeci
 from leeward.interruption.node_events import event_sentence
 from leeward.interruption.world import World
 from leeward.isolation import isolate_errors
-from leeward.model.deadlines import ABRUPT
 from leeward.model.message import InterruptionMessage, Kind
-from leeward.model.reservation import SHORT_FOR, Pool
-from leeward.model.termination import Cause, Status, Subject, TerminationRecord
+from leeward.model.subnet import SHORT_FOR, Pool
+from leeward.model.termination import ABRUPT, Cause, Status, Subject, TerminationRecord
 from leeward.model.zonal_shift import ShiftSource, ZonalShift
 from leeward.ports import Ports
 from leeward.telemetry import about

@@ -6,8 +6,8 @@ from typing import Any
 
 from leeward.interruption.batch import BatchResult, Record, RecordResult
 from leeward.interruption.decision import Decision, RecordOutcome
-from leeward.model.deployment_names import STATE_CHANGES
 from leeward.model.times import format_instant
+from leeward.model.well_known import STATE_CHANGES
 from leeward.telemetry import Telemetry
 
 MESSAGES = "InterruptionMessages"

@@ -6,12 +6,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from leeward.model import well_known
-from leeward.model.deadlines import ABRUPT
 from leeward.model.group import LifecycleHook
 from leeward.model.instance import ENDED, Instance
 from leeward.model.message import InterruptionMessage, Kind, LifecycleTermination, StateChange
 from leeward.model.seen import SeenGroup
-from leeward.model.termination import CauseKind, Outcome, Status, TerminationRecord
+from leeward.model.termination import ABRUPT, CauseKind, Outcome, Status, TerminationRecord
 from leeward.policy.document import NodePolicy
 from leeward.policy.selection import named_by
 from leeward.termination.freshness import group_fact, instance_fact

@@ -15,7 +15,7 @@ from leeward.policy.document import ClusterPolicies, NodePolicy
 from leeward.policy.selection import group_name, listed_groups, policy_for
 
 if TYPE_CHECKING:
-    from leeward.model.scheduled_event import ScheduledEvent
+    from leeward.model.instance_status import ScheduledEvent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

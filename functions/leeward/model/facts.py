@@ -8,11 +8,10 @@ from typing import Any, Self
 
 from leeward.model.capacity_block import CapacityBlock
 from leeward.model.instance_type import Accelerator, InstanceType
-from leeward.model.node_repair import NodeRepair
+from leeward.model.nodegroup import NodeRepair
 from leeward.model.subnet import Subnet
 from leeward.model.times import format_instant, parse_instant
-from leeward.model.zonal_shift import NOT_SHIFTED, ZonalShifts
-from leeward.model.zone_record import ZoneRecord
+from leeward.model.zonal_shift import NOT_SHIFTED, ZonalShifts, ZoneRecord
 
 
 class FactKind(StrEnum):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from leeward.model.launch_attributes import LaunchAttributes
+from leeward.model.instance import LaunchAttributes
 
 # User data of a snapshot that was taken without it, base64 as EC2's own: nothing is known of what nodes get from it.
 USER_DATA_LEFT_OUT = b64encode(b"# left out: leeward snapshot --no-user-data\n").decode()

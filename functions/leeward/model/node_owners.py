@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
 from leeward.model import well_known
-from leeward.model.first_seen import first_seen
 from leeward.model.node import Node, Taint
+from leeward.model.node_condition import first_seen
 from leeward.model.raw_fields import instant
 
 KARPENTER_TAINT = "karpenter.sh/disrupted"

@@ -1,4 +1,5 @@
-"""Pods, PodDisruptionBudgets and label selectors cut down to what decisions need."""
+"""Pods, PodDisruptionBudgets and label selectors cut down to what decisions need, and the Deployment that decides
+whether a lone pod of it can have a second before it leaves."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,9 +8,8 @@ from functools import lru_cache
 from typing import Any, Self
 
 from leeward.model import well_known
-from leeward.model.pod_limits import POD_AFFINITY, REQUIRED, TOLERATIONS, beyond_limit
+from leeward.model.pod_limits import POD_AFFINITY, REQUIRED, TOLERATIONS, beyond_limit, not_judged
 from leeward.model.raw_fields import instant, listed, mapping, mappings, metadata_of, number, text, texts
-from leeward.model.unjudged_pods import not_judged
 
 DEFAULT_GRACE_SECONDS = 30
 LONGEST_GRACE_SECONDS = 10 * 365 * 86400  # the API has no bound: a time 2**63 s away is none that can be computed with
@@ -50,7 +50,7 @@ class Toleration:
 class Pod:
     """Pod object. `grace_seconds` is its own termination grace period, `node_terms` the raw nodeSelectorTerms that it
     requires of its node. `beyond_limit`: why no plan moves it: a list beyond the limits of planning
-    (`pod_limits`), or rules that planning does not know (`unjudged_pods`).
+    (`pod_limits`), or rules that planning does not know (`not_judged`).
     """
 
     namespace: str
@@ -347,3 +347,51 @@ def toleration(raw: Mapping[str, Any]) -> Toleration:
 def _toleration(key: str, operator: str, value: str, effect: str) -> Toleration:
     """Build a toleration, cached: nearly every pod has the same two."""
     return Toleration(key=key, operator=operator, value=value, effect=effect)
+
+
+TEMPLATE_HASH = "pod-template-hash"  # the Deployment controller labels its ReplicaSets' pods with it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deployment:
+    """Deployment object. `replicas`: the number in its spec; `available`: pods ready for as long as it requires;
+    `settled`: no rollout is under way; `recreate`: its old and new pods never run side by side.
+    """
+
+    namespace: str
+    name: str
+    resource_version: str
+    replicas: int
+    available: int
+    settled: bool
+    recreate: bool
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Self:
+        """Parse a Deployment of the API. Raises InvalidInputError for one without a name."""
+        meta, spec, status = metadata_of(raw, "deployment"), mapping(raw.get("spec")), mapping(raw.get("status"))
+        observed = number(status.get("observedGeneration")) >= number(meta.get("generation"))
+        return cls(
+            namespace=text(meta.get("namespace"), "default"),
+            name=meta["name"],
+            resource_version=text(meta.get("resourceVersion")),
+            replicas=number(spec.get("replicas"), 1),
+            available=number(status.get("availableReplicas")),
+            settled=observed and number(status.get("updatedReplicas")) == number(status.get("replicas")),
+            recreate=mapping(spec.get("strategy")).get("type") == "Recreate",
+        )
+
+    @property
+    def key(self) -> str:
+        """Name as people write it: `namespace/name`."""
+        return f"{self.namespace}/{self.name}"
+
+
+def deployment_named_by(pod: Pod) -> str | None:
+    """Return the name of the pod's Deployment as its ReplicaSet shows it, without a read of either: DEPLOYMENT-HASH, if
+    the pod carries the hash. None for a pod of anything else.
+    """
+    if pod.owner is None or pod.owner.kind != "ReplicaSet":
+        return None
+    name, suffix = pod.owner.name, f"-{pod.labels.get(TEMPLATE_HASH, '')}"
+    return name.removesuffix(suffix) if len(suffix) > 1 and name.endswith(suffix) and name != suffix else None

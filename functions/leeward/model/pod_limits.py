@@ -1,10 +1,12 @@
-"""Limits of what planning reads of one pod. The author of a pod chooses these lists, and the API server bounds only the
-size of the whole object (some 1.5 MiB): a few pods with thousands of terms would otherwise use up the time of every
-plan of the cluster.
+"""Pods that planning does not place: those beyond a limit, and those with rules that planning does not know.
 
-A pod beyond a limit counts as unmovable for plans, with a reason that names the limit. Evictions ask no limit: an
-interruption, a termination or an upgrade drains such a pod like any other. Each limit is several times what manifests
-in use have."""
+The author of a pod chooses its lists, and the API server bounds only the size of the whole object (some 1.5 MiB): a few
+pods with thousands of terms would otherwise use up the time of every plan of the cluster. Each limit is several times
+what manifests in use have.
+
+Such a pod counts as unmovable for plans, with a reason that names the limit or the rule: "it fits" would be a guess,
+and the pod would stay pending. Evictions do not ask: an interruption, a termination or an upgrade drains it like any
+other."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -158,3 +160,24 @@ def _mapping(raw: Any) -> Mapping[str, Any]:
 
 def _sequence(raw: Any) -> Sequence[Any]:
     return raw if isinstance(raw, list | tuple) else ()
+
+
+RESOURCE_CLAIMS = "resource claims (DRA), and planning does not know which nodes have the devices"
+POD_GROUP = "a pod group, and the eviction of one member may cost the others"
+RESTART_RULES = "a rule that restarts all containers (RestartAllContainers), and planning does not know which nodes can"
+_GROUPS = ("schedulingGroup", "workloadRef")  # since Kubernetes 1.36, and its name in 1.35
+
+
+def not_judged(spec: Mapping[str, Any]) -> str:
+    """Return what a raw pod `spec` has that planning does not follow, empty where there is nothing."""
+    if spec.get("resourceClaims"):
+        return RESOURCE_CLAIMS
+    if any(spec.get(name) is not None for name in _GROUPS):
+        return POD_GROUP
+    with suppress(TypeError, AttributeError):  # their reader names the error
+        for part in ("containers", "initContainers"):
+            for container in spec.get(part) or ():
+                rules = container.get("restartPolicyRules") or ()
+                if rules and any(rule.get("action") == "RestartAllContainers" for rule in rules):
+                    return RESTART_RULES
+    return ""

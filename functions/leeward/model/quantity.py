@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import Any
 
 from leeward.errors import InvalidInputError
+from leeward.model.raw_fields import parse_int
 from leeward.model.visible import QUOTED, quoted
-from leeward.model.whole_number import parse_int
 
 CPU, MEMORY, PODS, EPHEMERAL_STORAGE = "cpu", "memory", "pods", "ephemeral-storage"
 Amounts = Mapping[str, int]

@@ -1,8 +1,10 @@
 """Fields of raw Kubernetes objects. A field of another type than its schema allows counts as absent.
 
 An API server writes null for empty lists, mappings and instants, and a list of one cluster holds the objects of all its
-authors: an object with a strange field must not keep the others from being read. Its name alone is required."""
+authors: an object with a strange field must not keep the others from being read. Its name alone is required. Whole
+numbers in text are read as Kubernetes' Go code reads them."""
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
@@ -10,7 +12,21 @@ from typing import Any
 from leeward.errors import InvalidInputError
 from leeward.model.times import parse_instant
 from leeward.model.visible import visible
-from leeward.model.whole_number import GREATEST, LEAST, parse_int
+
+_WHOLE_NUMBER = re.compile(r"[+-]?0*([0-9]{1,19})")
+LEAST, GREATEST = -(2**63), 2**63 - 1
+
+
+def parse_int(text: str) -> int | None:
+    """Return the number as strconv.ParseInt(text, 10, 64) reads it: a sign, ASCII digits, 64 bits; None for every
+    other text, also for blanks, `1_000` and digits of other scripts, which Python's `int` takes.
+    """
+    found = _WHOLE_NUMBER.fullmatch(text)
+    if found is None:
+        return None
+    value = -int(found[1]) if text[0] == "-" else int(found[1])
+    return value if LEAST <= value <= GREATEST else None
+
 
 _TEXT = {str}
 

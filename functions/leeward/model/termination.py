@@ -1,23 +1,114 @@
 """Record of one node's termination: the table's item for an instance while, and some days after, it leaves.
 
-The cluster, the group and the execution hold everything else; losing the table loses no node."""
+The cluster, the group and the execution hold everything else; losing the table loses no node. With it the options of a
+drain, the reboot that may stand for a replacement, and the detach deadline that follows from the causes of the present
+period. The time-out of a lifecycle hook is no deadline: heartbeats extend ours, and `leeward.termination.deadlines`
+says when another team's counts."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import Any, Self
 
-from leeward.model.drain_options import BY_POLICY, DrainOptions
+from leeward.model.capacity import Settlement, SurgeInstance, SurgeOwner
 from leeward.model.group import HookResult
 from leeward.model.instance import CapacityType
 from leeward.model.seen import Seen
-from leeward.model.surge_instance import Settlement, SurgeInstance, SurgeOwner
 
-if TYPE_CHECKING:
-    from leeward.model.reboot import Reboot
+NEVER = timedelta.max
+_NEVER = -1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrainOptions:
+    """Flags of one drain. None: as the policy says. `skip_wait_for_delete`: how long past its deletion deadline a pod
+    is waited for. `keep`: the instance stays in service, and its node cordoned, once the pods have left.
+
+    `voluntary`: the cause is a disruption run, so that `safe-to-evict: "true"` lifts the policy's refusals. Each step
+    reads it from the record's causes, so it is not kept. `deadline`: a deadline as `terminationGracePeriod` sets one;
+    the table keeps it with the cause that brings it.
+    """
+
+    evict_unmanaged: bool | None = None
+    delete_local_data: bool | None = None
+    ignore_daemon_sets: bool = True
+    disable_eviction: bool = False
+    grace_seconds: int | None = None
+    skip_wait_for_delete: timedelta | None = None
+    keep: bool = False
+    voluntary: bool = False
+    deadline: datetime | None = None
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Self:
+        """Parse the output of `to_json`; absent values are as the policy says."""
+        skip = raw.get("skipWaitForDelete")
+        return cls(
+            evict_unmanaged=raw.get("evictUnmanaged"),
+            delete_local_data=raw.get("deleteLocalData"),
+            ignore_daemon_sets=raw.get("ignoreDaemonSets", True),
+            disable_eviction=raw.get("disableEviction", False),
+            grace_seconds=raw.get("graceSeconds"),
+            skip_wait_for_delete=None if skip is None else NEVER if skip == _NEVER else timedelta(seconds=skip),
+            keep=raw.get("keep", False),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document for the table: only the differences from a call without flags, without the deadline."""
+        skip = self.skip_wait_for_delete
+        found = {
+            "evictUnmanaged": self.evict_unmanaged,
+            "deleteLocalData": self.delete_local_data,
+            "ignoreDaemonSets": None if self.ignore_daemon_sets else False,
+            "disableEviction": self.disable_eviction or None,
+            "graceSeconds": self.grace_seconds,
+            "skipWaitForDelete": None if skip is None else _NEVER if skip == NEVER else int(skip.total_seconds()),
+            "keep": self.keep or None,
+        }
+        return {name: value for name, value in found.items() if value is not None}
+
+
+BY_POLICY = DrainOptions()  # a call without flags
+
+
+MOST_A_DAY = 2  # reboots of one node by Leeward; what a third would be for needs another machine
+DAY = timedelta(days=1)
+AHEAD = timedelta(minutes=5)  # for the claim, a cold start and the settling of the empty node
+BACK_WITHIN = timedelta(minutes=15)  # from the reboot until the node has to be Ready; then it is replaced
+
+
+class RebootBy(StrEnum):
+    """Callers of a reboot. `ec2`: its scheduled event reboots the instance; `group`: its Auto Scaling group does, to
+    replace its root volume. The run waits for either.
+    """
+
+    LEEWARD = "leeward"
+    EC2 = "ec2"
+    GROUP = "group"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reboot:
+    """Reboot that a cause asks for. `condition`, `status`: the Node's condition that it is to end, empty if none is."""
+
+    by: RebootBy
+    condition: str = ""
+    status: str = ""
+
+
+def drain_begins(reboot: datetime, drain: timedelta) -> datetime:
+    """Return when the drain begins for a reboot that EC2 makes: `drain`, the longest that it may take, and some minutes
+    before that. A node that is drained earlier serves nothing in between.
+    """
+    return reboot - drain - AHEAD
+
+
+def reboots_of_a_day(reboots: Iterable[datetime], now: datetime) -> int:
+    """Return the number of reboots within the last day."""
+    return sum(now - at < DAY for at in reboots)
 
 
 class CauseKind(StrEnum):
@@ -73,7 +164,7 @@ class Cause:
     """Reason to terminate. `id` is the same on every redelivery of its event, so that a duplicate adds nothing.
 
     `deadline`: when EC2 takes the instance, when the hook times out, or the `--deadline` of a manual drain, by kind;
-    `leeward.model.deadlines` says which of them count. `hook_default`: the result of the hook when it times out, None
+    `leeward.model.termination` says which of them count. `hook_default`: the result of the hook when it times out, None
     if not known. `force`: pods that do not leave in time are deleted, whatever the policy says. `options`: the flags of
     a manual drain. `state`: of a state change, EC2's state when it was asked about the message; empty if it was not
     asked, or reported another. `surge`: of a surplus, the surge instance that this termination has to offset. `reboot`:
@@ -313,3 +404,53 @@ def execution_name(instance: str, attempt: int) -> str:
     80 characters).
     """
     return f"{instance}-{attempt}"
+
+
+ABRUPT = (CauseKind.SPOT_INTERRUPTION, CauseKind.CAPACITY_RESERVATION)  # two minutes after the warning
+TAKEN = (*ABRUPT, CauseKind.CAPACITY_BLOCK)  # EC2 ends the instance at the deadline, whatever runs there
+OVERDUE = timedelta(minutes=5)  # EC2 takes an instance within seconds of the moment that it has announced
+
+
+def taken_at(record: TerminationRecord, now: datetime) -> datetime | None:
+    """Return when EC2 ends the instance by itself, None while no warning announces it. A warning that has not come true
+    has no effect any more: it was replayed or forged, or EC2 has kept the instance.
+    """
+    moments = (cause.deadline for cause in record.causes if cause.kind in TAKEN and not _is_overdue(cause, now))
+    return min((moment for moment in moments if moment is not None), default=None)
+
+
+def is_abrupt(record: TerminationRecord, now: datetime) -> bool:
+    """Return whether EC2 takes the instance within minutes, by a warning that may still come true."""
+    return any(cause.kind in ABRUPT and not _is_overdue(cause, now) for cause in record.causes)
+
+
+def _is_overdue(cause: Cause, now: datetime) -> bool:
+    return cause.kind in ABRUPT and cause.deadline is not None and now - cause.deadline > OVERDUE
+
+
+def maintenance(record: TerminationRecord, now: datetime) -> tuple[datetime, ...]:
+    """Return the dates of maintenance that is still ahead, earliest first: of each Health event the one announced last.
+    AWS moves maintenance, usually to a later date, and messages come in any order. Of two announced at once the earlier
+    counts. A date that has passed has no effect any more.
+    """
+    latest: dict[str, tuple[datetime, datetime]] = {}  # event -> (when it was announced, date)
+    for cause in record.causes:
+        if cause.kind is CauseKind.SCHEDULED_CHANGE and cause.deadline is not None:
+            event = cause.id.partition("#")[0]  # the event's ARN; communication, date and instance follow
+            announced, date = latest.get(event, (cause.at, cause.deadline))
+            if cause.at > announced or (cause.at == announced and cause.deadline < date):
+                announced, date = cause.at, cause.deadline
+            latest[event] = announced, date
+    return tuple(sorted(date for _, date in latest.values() if date > now))
+
+
+def detach_deadline(record: TerminationRecord, now: datetime) -> datetime | None:
+    """Return when EC2 takes the instance: the earliest of its warnings and of the maintenance that is ahead."""
+    dates = (taken_at(record, now), *maintenance(record, now))
+    return min((moment for moment in dates if moment is not None), default=None)
+
+
+def known_deadline(record: TerminationRecord, now: datetime) -> datetime | None:
+    """Return the deadline shown to people: the detach deadline, or the earlier one that a manual drain has set."""
+    manual = record.options.deadline if record.options else None
+    return min((moment for moment in (detach_deadline(record, now), manual) if moment is not None), default=None)

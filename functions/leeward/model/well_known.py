@@ -1,4 +1,8 @@
-"""Names that Leeward reads or writes on nodes, pods, groups and instances, in one place."""
+"""Names that Leeward reads or writes on nodes, pods, groups and instances, in one place, and the names by which two
+deployments on one cluster separate their objects: the owner of taints and records, the mark of hooks.
+
+A deployment is usually the only one of its account and Region and has no name. A named one (setting `deployment`) runs
+beside it."""
 
 OUT_OF_SERVICE_TAINT = "node.kubernetes.io/out-of-service"  # effect NoExecute: its volumes may be taken by force
 PREFIX = "leeward.dev/"  # of everything that Leeward puts on nodes
@@ -59,3 +63,32 @@ HOOK_MARK = "leeward.dev/v1"  # its NotificationMetadata: separates our hook fro
 
 SUBNET_LABEL = "leeward.dev/subnet-id"  # put on nodes by fn sync
 CAST_SUBNET_LABEL = "topology.cast.ai/subnet-id"  # the same, as Cast AI's autoscaler spells it
+
+
+TERMINATION = "node-termination"  # our state machines
+UPGRADE = "node-group-upgrade"
+MANAGED_UPGRADE = "managed-node-group-upgrade"
+DISRUPTION = "disruption"
+MACHINES = (TERMINATION, UPGRADE, MANAGED_UPGRADE, DISRUPTION)
+STATE_CHANGES = "state-changes"  # our queue of EC2 state changes and lifecycle actions, after the prefix
+NAME_PREFIX = "leeward"  # of every physical name of the usual deployment, and the source of its events
+
+
+def prefix(deployment: str = "") -> str:
+    """Return the prefix of the physical names of a deployment."""
+    return f"{deployment}-{NAME_PREFIX}" if deployment else NAME_PREFIX
+
+
+def deployment_id(account: str, region: str, deployment: str = "") -> str:
+    """Return the owner of taints and records."""
+    return "-".join(part for part in (account, region, deployment) if part)
+
+
+def hook_mark(deployment: str = "") -> str:
+    """Return the NotificationMetadata of the hooks that its fn sync puts on groups, and removes again."""
+    return f"{HOOK_MARK}/{deployment}" if deployment else HOOK_MARK
+
+
+def is_hook_mark(metadata: str | None) -> bool:
+    """Return whether any deployment of Leeward put the hook there."""
+    return metadata == HOOK_MARK or (metadata or "").startswith(f"{HOOK_MARK}/")

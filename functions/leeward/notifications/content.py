@@ -9,7 +9,7 @@ from typing import assert_never
 from unicodedata import category
 
 from leeward.model.blocked import BlockedLine
-from leeward.model.deadlines import known_deadline
+from leeward.model.termination import known_deadline
 from leeward.model.times import format_instant
 from leeward.model.visible import visible
 from leeward.notifications.events import NodeTerminationEvent

@@ -12,8 +12,15 @@ from hashlib import sha256
 from typing import Any
 
 from leeward.model.blocked import BlockedLine
-from leeward.model.deadlines import detach_deadline, known_deadline
-from leeward.model.termination import Cause, Outcome, Status, TerminationRecord, execution_name
+from leeward.model.termination import (
+    Cause,
+    Outcome,
+    Status,
+    TerminationRecord,
+    detach_deadline,
+    execution_name,
+    known_deadline,
+)
 from leeward.model.times import format_instant
 
 SOURCE = "leeward"

@@ -13,8 +13,7 @@ from leeward.model.group import Group
 from leeward.model.instance import Instance
 from leeward.model.instance_type import InstanceType
 from leeward.model.pod import Pod
-from leeward.model.reservation import IpReservation, Pool
-from leeward.model.subnet import Subnet
+from leeward.model.subnet import IpReservation, Pool, Subnet
 from leeward.model.termination import LaunchOption, LaunchPlan
 from leeward.placement.accounting import Accounting, Demand, accounting_of, demand_of
 from leeward.placement.cni import CniSettings, node_ips

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 
 from leeward.model import well_known
-from leeward.model.deployment_names import is_hook_mark
 from leeward.model.group import Group, LifecycleHook
 from leeward.model.instance import Instance
+from leeward.model.well_known import is_hook_mark
 from leeward.policy.document import NodePolicy, Selector
 
 

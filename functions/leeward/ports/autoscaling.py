@@ -7,9 +7,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from leeward.model.capacity import RaisedMaximum
     from leeward.model.group import Group, HookResult, LifecycleHook, ScalingActivity
     from leeward.model.launch import LaunchTemplateRef
-    from leeward.model.maximum import RaisedMaximum
     from leeward.model.termination import Replacement
 
 

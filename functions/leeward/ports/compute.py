@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from leeward.model.group import Group
     from leeward.model.image import Image
-    from leeward.model.impairment import Impairment
     from leeward.model.instance import Instance
+    from leeward.model.instance_status import Impairment, ScheduledEvent
     from leeward.model.instance_type import InstanceType
     from leeward.model.launch import LaunchSettings, LaunchTemplateRef
-    from leeward.model.scheduled_event import ScheduledEvent
     from leeward.model.subnet import Subnet
 
 

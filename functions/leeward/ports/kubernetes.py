@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from leeward.model.attachment import VolumeAttachment
-    from leeward.model.deployment import Deployment
     from leeward.model.node import Node, Taint
-    from leeward.model.pod import Pod, PodDisruptionBudget
+    from leeward.model.pod import Deployment, Pod, PodDisruptionBudget
     from leeward.policy.document import ClusterPolicies
     from leeward.time_budget import TimeBudget
 

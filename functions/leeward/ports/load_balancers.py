@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from leeward.model.instance import Instance
-    from leeward.model.target import Target
+    from leeward.model.load_balancing import Target
 
 
 class LoadBalancers(Protocol):

@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from leeward.disruption.record import DisruptionRecord
+    from leeward.model.capacity import Settlement, SurgeInstance
     from leeward.model.facts import FactKind, NamedHooks, Sheet
-    from leeward.model.node_repair import NodeRepair
+    from leeward.model.nodegroup import NodeRepair
     from leeward.model.pause import PauseRecord
-    from leeward.model.reservation import IpReservation, Pool, Reservations
     from leeward.model.seen import Seen
-    from leeward.model.surge_instance import Settlement, SurgeInstance
+    from leeward.model.subnet import IpReservation, Pool, Reservations
     from leeward.model.termination import Cause, LaunchPlan, Outcome, Replacement, Subject, TerminationRecord
-    from leeward.model.zonal_shift import ZonalShifts
-    from leeward.model.zone_record import ZoneRecord
+    from leeward.model.zonal_shift import ZonalShifts, ZoneRecord
     from leeward.policy.applied import AppliedPolicies
     from leeward.upgrade.record import UpgradeRecord
 

@@ -14,8 +14,7 @@ from leeward.cluster.state import ClusterState
 from leeward.evacuation.plan import EvacuationInputs, NodeVerdict, Standing, plan_evacuation
 from leeward.model.pod import pods_by_node
 from leeward.model.termination import Cause, CauseKind, Status
-from leeward.model.zonal_shift import NOT_SHIFTED
-from leeward.model.zone_record import Evacuation, GroupSizes, ZoneRecord
+from leeward.model.zonal_shift import NOT_SHIFTED, Evacuation, GroupSizes, ZoneRecord
 from leeward.placement.restrictions import by_claim
 from leeward.ports import Ports
 from leeward.ports.clock import Clock

@@ -6,8 +6,7 @@ from datetime import datetime
 
 from leeward.budgets.disruption_budgets import allowance_among, tightest, why_disrupted
 from leeward.cluster.facets import Facet, known_or, load
-from leeward.model.deadlines import detach_deadline
-from leeward.model.termination import CauseKind, TerminationRecord, execution_name
+from leeward.model.termination import CauseKind, TerminationRecord, detach_deadline, execution_name
 from leeward.ports import Ports
 from leeward.ports.clock import Clock
 from leeward.ports.executions import Executions

@@ -11,10 +11,9 @@ from datetime import datetime, timedelta
 from leeward.cluster.facets import Known
 from leeward.cluster.state import ClusterState
 from leeward.errors import ObjectGoneError
-from leeward.model.first_seen import noted
 from leeward.model.lifecycle import IN_SERVICE
 from leeward.model.node import Node
-from leeward.model.node_condition import READY
+from leeward.model.node_condition import READY, noted
 from leeward.model.node_owners import FOREIGN_TAINTS, taint_since
 from leeward.model.well_known import FIRST_SEEN
 from leeward.policy.repair import rule_for

@@ -12,8 +12,7 @@ from leeward.cluster.state import ClusterState
 from leeward.model.group import TERMINATING, Group, GroupInstance, HookResult, LifecycleHook
 from leeward.model.instance import ALIVE, Instance
 from leeward.model.lifecycle import IN_WORK, is_held, role_of
-from leeward.model.reboot import Reboot, RebootBy
-from leeward.model.termination import Cause, CauseKind, Outcome, TerminationRecord, execution_name
+from leeward.model.termination import Cause, CauseKind, Outcome, Reboot, RebootBy, TerminationRecord, execution_name
 from leeward.policy.selection import is_ours, is_put_by_sync
 from leeward.ports import Ports
 from leeward.ports.autoscaling import Groups

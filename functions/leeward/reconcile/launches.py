@@ -9,8 +9,7 @@ from leeward.errors import RetryableError
 from leeward.model.group import LAUNCHING, Group, GroupInstance, LifecycleHook
 from leeward.model.instance import Instance
 from leeward.model.lifecycle import is_held_at_launch
-from leeward.model.reboot import RebootBy
-from leeward.model.termination import TerminationRecord
+from leeward.model.termination import RebootBy, TerminationRecord
 from leeward.ports import Ports
 from leeward.ports.autoscaling import Groups
 from leeward.ports.clock import Clock

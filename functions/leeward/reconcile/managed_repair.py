@@ -11,7 +11,7 @@ from datetime import timedelta
 from leeward.cluster.facets import Known
 from leeward.cluster.state import ClusterState
 from leeward.model.group import Group
-from leeward.model.node_repair import NodeRepair
+from leeward.model.nodegroup import NodeRepair
 from leeward.policy.document import NodePolicy
 from leeward.policy.repair import DEFAULT_CONDITIONS, RepairAction, RepairCondition, RepairPolicy
 

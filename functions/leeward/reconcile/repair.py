@@ -13,9 +13,17 @@ from leeward.cluster.facets import Known, known_or
 from leeward.cluster.state import ClusterState
 from leeward.model.node import Node
 from leeward.model.node_condition import NodeCondition
-from leeward.model.node_repair import NodeRepair
-from leeward.model.reboot import MOST_A_DAY, Reboot, RebootBy, reboots_of_a_day
-from leeward.model.termination import Cause, CauseKind, Status, TerminationRecord
+from leeward.model.nodegroup import NodeRepair
+from leeward.model.termination import (
+    MOST_A_DAY,
+    Cause,
+    CauseKind,
+    Reboot,
+    RebootBy,
+    Status,
+    TerminationRecord,
+    reboots_of_a_day,
+)
 from leeward.policy.repair import RepairPolicy, rule_for
 from leeward.ports import Ports
 from leeward.ports.clock import Clock

@@ -8,9 +8,9 @@ from dataclasses import replace
 from leeward.cluster.facets import Known
 from leeward.disruption.command import Command, Decision, MethodName, Plan, Replacement
 from leeward.disruption.command import Verdict as PlanVerdict
-from leeward.model.impairment import Impairment
+from leeward.model.instance_status import Impairment
 from leeward.model.node import Node
-from leeward.model.node_repair import NodeRepair
+from leeward.model.nodegroup import NodeRepair
 from leeward.reconcile.unhealthy_nodes import Act, Verdict, verdicts
 from leeward.snapshot.cluster import ClusterSnapshot
 

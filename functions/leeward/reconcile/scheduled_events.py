@@ -7,9 +7,8 @@ date: the node is drained, stays, and returns to service after the reboot."""
 
 from leeward.cluster.state import ClusterState
 from leeward.model.instance import Instance
-from leeward.model.reboot import Reboot, RebootBy, drain_begins
-from leeward.model.scheduled_event import ScheduledEvent
-from leeward.model.termination import Cause, CauseKind, Status, TerminationRecord
+from leeward.model.instance_status import ScheduledEvent
+from leeward.model.termination import Cause, CauseKind, Reboot, RebootBy, Status, TerminationRecord, drain_begins
 from leeward.model.times import format_instant
 from leeward.policy.document import NodePolicy
 from leeward.ports import Ports

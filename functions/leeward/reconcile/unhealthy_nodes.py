@@ -13,11 +13,10 @@ from enum import StrEnum
 from leeward.cluster.facets import known_or
 from leeward.cluster.state import ClusterState
 from leeward.disruption.do_not_disrupt import why_node_stays
-from leeward.model.first_seen import first_seen
 from leeward.model.group import Group
 from leeward.model.lifecycle import IN_SERVICE
 from leeward.model.node import Node
-from leeward.model.node_condition import READY, NodeCondition
+from leeward.model.node_condition import READY, NodeCondition, first_seen
 from leeward.model.node_owners import disruption_taint_of, foreign
 from leeward.policy.document import NodePolicy
 from leeward.policy.repair import RepairAction, RepairPolicy, rule_for

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from leeward.cluster.facets import Known, required
 from leeward.cluster.state import ClusterState
-from leeward.model.scheduled_event import ScheduledEvent
+from leeward.model.instance_status import ScheduledEvent
 from leeward.model.termination import Cause, CauseKind, Outcome, Status, TerminationRecord
 from leeward.ports import Ports
 from leeward.reconcile.result import ReconcileResult

@@ -1,7 +1,7 @@
 """Writes of the record of a cluster's zones by the minute reconciler."""
 
 from leeward.errors import RecordChangedError
-from leeward.model.zone_record import ZoneRecord
+from leeward.model.zonal_shift import ZoneRecord
 from leeward.ports.clock import Clock
 from leeward.ports.records import Catalog
 

@@ -7,10 +7,9 @@ from typing import Any
 from leeward.errors import InvalidInputError
 from leeward.model import well_known
 from leeward.model.pod import FINISHED, Owner, Toleration, controller_of, toleration
-from leeward.model.pod_limits import beyond_limit, keeps_others_away, without_rules
+from leeward.model.pod_limits import beyond_limit, keeps_others_away, not_judged, without_rules
 from leeward.model.quantity import CPU, MEMORY, PODS
 from leeward.model.raw_fields import mapping, mappings, metadata_of, number, text, texts
-from leeward.model.unjudged_pods import not_judged
 from leeward.scheduling.malformed import UNREADABLE, malformed
 from leeward.scheduling.node_affinity import ANY_NODE, NodeChoice, PreferredNodes, preferred_nodes
 from leeward.scheduling.pod_affinity import (
@@ -53,7 +52,7 @@ class Needs:
     """Requirements of a pod for a node. `requests`: (resource, amount), with one of `pods`, sorted. `gates`: the gates
     it waits for before it is scheduled at all (SchedulingGates). `beyond_limit`: why it is not placed: a list beyond
     the limits of planning (`pod_limits`), whose rules are then not read, and with `closes_node` may keep other pods off
-    its node; or rules that planning does not know (`unjudged_pods`). Empty where it can be placed.
+    its node; or rules that planning does not know (`not_judged`). Empty where it can be placed.
     `platform`: operating system and architecture that a plan keeps (`snapshot.platform`); kube-scheduler asks neither.
     """
 

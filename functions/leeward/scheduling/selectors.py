@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any, Self, assert_never
 
 from leeward.errors import InvalidInputError
-from leeward.model.whole_number import parse_int
+from leeward.model.raw_fields import parse_int
 
 
 class Operator(StrEnum):

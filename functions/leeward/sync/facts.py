@@ -31,7 +31,7 @@ from leeward.model.facts import (
 )
 from leeward.model.group import Group
 from leeward.model.node import Node
-from leeward.model.node_repair import NodeRepair
+from leeward.model.nodegroup import NodeRepair
 from leeward.placement.accounting import CNI_ROLE_TAG
 from leeward.placement.cni import variables_of
 from leeward.placement.scene import closed_zones, cores_by_zone, zone_of

@@ -11,10 +11,10 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from leeward.model.capacity import Offset, SurgeInstance, SurgeOwner
 from leeward.model.group import Group, GroupInstance, ScalingActivity
 from leeward.model.instance import Instance
 from leeward.model.lifecycle import PRESENT, STAYING, role_of
-from leeward.model.surge_instance import Offset, SurgeInstance, SurgeOwner
 from leeward.model.termination import Cause, CauseKind, Status, TerminationRecord
 from leeward.model.times import parse_instant
 

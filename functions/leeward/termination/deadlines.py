@@ -6,9 +6,8 @@ drain of the record's period, so that attempts do not extend it."""
 from datetime import datetime, timedelta
 from math import ceil
 
-from leeward.model.deadlines import detach_deadline, is_abrupt, taken_at
 from leeward.model.group import HookResult
-from leeward.model.termination import CauseKind, TerminationRecord
+from leeward.model.termination import CauseKind, TerminationRecord, detach_deadline, is_abrupt, taken_at
 from leeward.policy.document import DrainPolicy
 
 LONG_GRACE = timedelta(minutes=5)  # pods with a longer one are deleted on facts that are minutes old

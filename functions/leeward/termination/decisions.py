@@ -7,15 +7,22 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from math import ceil
 
+from leeward.model.capacity import SurgeOwner
 from leeward.model.counts import count_of
-from leeward.model.deadlines import ABRUPT, is_abrupt, maintenance, taken_at
 from leeward.model.group import GroupFacts
 from leeward.model.instance import ALIVE, Instance
 from leeward.model.lifecycle import ENDING, IN_SERVICE, IN_WORK, PRESENT, is_held, role_of
 from leeward.model.node import Node
-from leeward.model.reboot import RebootBy
-from leeward.model.surge_instance import SurgeOwner
-from leeward.model.termination import VOLUNTARY, CauseKind, TerminationRecord
+from leeward.model.termination import (
+    ABRUPT,
+    VOLUNTARY,
+    CauseKind,
+    RebootBy,
+    TerminationRecord,
+    is_abrupt,
+    maintenance,
+    taken_at,
+)
 from leeward.policy.document import NodePolicy, Rebalance
 from leeward.termination import deadlines
 from leeward.termination.capacity_ledger import to_offset

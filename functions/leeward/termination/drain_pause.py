@@ -7,8 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from math import ceil
 
-from leeward.model.deadlines import detach_deadline
-from leeward.model.termination import CauseKind, TerminationRecord
+from leeward.model.termination import CauseKind, TerminationRecord, detach_deadline
 from leeward.model.times import format_instant, parse_instant
 from leeward.ports.clock import Clock
 from leeward.termination import deadlines, decisions, heartbeat_times

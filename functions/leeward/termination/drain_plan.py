@@ -10,9 +10,9 @@ from enum import IntEnum, StrEnum
 
 from leeward.budgets.pdb import Refusal, refusal
 from leeward.model import well_known
-from leeward.model.drain_options import BY_POLICY, DrainOptions
 from leeward.model.node import Node
 from leeward.model.pod import Pod, PodDisruptionBudget
+from leeward.model.termination import BY_POLICY, DrainOptions
 from leeward.policy.document import DrainPolicy
 from leeward.termination.deadlines import DEADLINE_MARGIN
 

@@ -20,9 +20,8 @@ from leeward.errors import (
     ObjectGoneError,
     ThrottledError,
 )
-from leeward.model.deadlines import is_abrupt
 from leeward.model.node import Node, disruption_taint
-from leeward.model.termination import Status, TerminationRecord
+from leeward.model.termination import Status, TerminationRecord, is_abrupt
 from leeward.ports import Ports
 from leeward.ports.clock import Clock
 from leeward.ports.kubernetes import Kubernetes

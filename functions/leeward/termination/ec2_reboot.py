@@ -6,10 +6,9 @@ a boot id that has changed before is some other reboot."""
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from leeward.model.instance_status import ScheduledEvent
 from leeward.model.node import Node
-from leeward.model.reboot import BACK_WITHIN, Reboot, RebootBy
-from leeward.model.scheduled_event import ScheduledEvent
-from leeward.model.termination import TerminationRecord
+from leeward.model.termination import BACK_WITHIN, Reboot, RebootBy, TerminationRecord
 from leeward.termination import decisions
 from leeward.termination.run import Next, Run
 

@@ -17,11 +17,10 @@ from leeward.budgets.healthy_pods import samples_of
 from leeward.budgets.pdb import refusal as refusal_of
 from leeward.errors import ClusterUnreachableError, LeewardError, ThrottledError
 from leeward.model.blocked import Obstacle, Stage
-from leeward.model.drain_options import BY_POLICY
 from leeward.model.lifecycle import ENDING, role_of
 from leeward.model.node import Node
 from leeward.model.pod import Pod, PodDisruptionBudget
-from leeward.model.termination import VOLUNTARY
+from leeward.model.termination import BY_POLICY, VOLUNTARY
 from leeward.ports import Ports
 from leeward.ports.kubernetes import EvictionRefusedError, Kubernetes
 from leeward.termination import deadlines

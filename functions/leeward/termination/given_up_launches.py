@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from leeward.model.capacity import Offset
 from leeward.model.instance import CapacityType, Instance
-from leeward.model.surge_instance import Offset
 from leeward.model.termination import Status, Subject, TerminationRecord
 from leeward.ports import Ports
 from leeward.ports.records import Claims

@@ -10,8 +10,7 @@ from datetime import datetime
 from leeward.model.group import HookResult
 from leeward.model.lifecycle import IN_SERVICE, LifecycleRole, role_of
 from leeward.model.node import Node
-from leeward.model.reboot import BACK_WITHIN
-from leeward.model.termination import TerminationRecord
+from leeward.model.termination import BACK_WITHIN, TerminationRecord
 from leeward.ports import Ports
 from leeward.termination import decisions
 from leeward.termination.instance_state import InstanceState, find_node

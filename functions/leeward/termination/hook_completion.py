@@ -9,11 +9,10 @@ from datetime import datetime, timedelta
 from math import ceil
 from typing import Any
 
-from leeward.model.deadlines import ABRUPT
 from leeward.model.group import HookResult
 from leeward.model.instance import ENDED
 from leeward.model.lifecycle import IN_SERVICE, POOLED_AND_RUNNING, RETAINED, TERMINATING
-from leeward.model.termination import CauseKind, TerminationRecord
+from leeward.model.termination import ABRUPT, CauseKind, TerminationRecord
 from leeward.ports import Ports
 from leeward.termination import decisions
 from leeward.termination.carried_record import carrying, current, later

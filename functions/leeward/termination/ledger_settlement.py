@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from leeward.model.capacity import NoOffset, Offset, Settlement, SurgeInstance
 from leeward.model.group import Group
 from leeward.model.instance import cluster_of
-from leeward.model.surge_instance import NoOffset, Offset, Settlement, SurgeInstance
 from leeward.model.termination import CauseKind, Status, TerminationRecord
 from leeward.ports import Ports
 from leeward.ports.autoscaling import Groups

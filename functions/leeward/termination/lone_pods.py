@@ -8,8 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from leeward.budgets.pdb import refusal_beside_second
-from leeward.model.deployment import deployment_named_by
-from leeward.model.pod import Pod, PodDisruptionBudget
+from leeward.model.pod import Pod, PodDisruptionBudget, deployment_named_by
 from leeward.termination.drain_plan import DrainPlan, Eviction, PodRemoval
 
 

@@ -12,8 +12,8 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from leeward.errors import ObjectGoneError, TerminalError
+from leeward.model.capacity import RaisedMaximum
 from leeward.model.launch_refusal import RefusalCause, cause_in
-from leeward.model.maximum import RaisedMaximum
 from leeward.model.termination import Replacement, Status, TerminationRecord
 from leeward.termination.readable_records import read_apart
 

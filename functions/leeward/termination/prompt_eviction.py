@@ -17,10 +17,9 @@ from leeward.errors import (
     ObjectGoneError,
     ThrottledError,
 )
-from leeward.model.deadlines import ABRUPT, OVERDUE, is_abrupt
 from leeward.model.instance import CapacityType
 from leeward.model.node import disruption_taint
-from leeward.model.termination import Cause, CauseKind, Status, Subject, TerminationRecord
+from leeward.model.termination import ABRUPT, OVERDUE, Cause, CauseKind, Status, Subject, TerminationRecord, is_abrupt
 from leeward.model.times import parse_instant
 from leeward.policy.document import NodePolicy
 from leeward.ports import Ports

@@ -20,8 +20,16 @@ from leeward.errors import (
 )
 from leeward.model.lifecycle import ENDING, role_of
 from leeward.model.node import Node, disruption_taint
-from leeward.model.reboot import BACK_WITHIN, MOST_A_DAY, Reboot, RebootBy, reboots_of_a_day
-from leeward.model.termination import Cause, CauseKind, TerminationRecord
+from leeward.model.termination import (
+    BACK_WITHIN,
+    MOST_A_DAY,
+    Cause,
+    CauseKind,
+    Reboot,
+    RebootBy,
+    TerminationRecord,
+    reboots_of_a_day,
+)
 from leeward.ports import Ports
 from leeward.termination import decisions
 from leeward.termination.carried_record import current

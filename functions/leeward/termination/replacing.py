@@ -12,12 +12,11 @@ from typing import Any
 
 from leeward.errors import AccessDeniedError, LeewardError
 from leeward.model import well_known
-from leeward.model.deadlines import is_abrupt
 from leeward.model.group import Group
 from leeward.model.launch_refusal import EVENT, sentence
 from leeward.model.node import Node
 from leeward.model.pod import Pod
-from leeward.model.termination import LaunchOption, LaunchPlan, Replacement, TerminationRecord
+from leeward.model.termination import LaunchOption, LaunchPlan, Replacement, TerminationRecord, is_abrupt
 from leeward.model.zonal_shift import ZonalShifts
 from leeward.placement.replacement import leaving_pods, plan_launch, promise_of
 from leeward.placement.scene import SeededChance

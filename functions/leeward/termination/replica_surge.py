@@ -11,8 +11,7 @@ from datetime import datetime
 
 from leeward.budgets.healthy_pods import HealthSample, sample_of
 from leeward.errors import AccessDeniedError, ClusterUnreachableError, ThrottledError
-from leeward.model.deployment import Deployment
-from leeward.model.pod import Pod
+from leeward.model.pod import Deployment, Pod
 from leeward.model.times import format_instant
 from leeward.ports import Ports
 from leeward.ports.kubernetes import Kubernetes, Workloads

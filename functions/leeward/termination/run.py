@@ -10,9 +10,8 @@ from typing import Any, Self
 from leeward.budgets import healthy_pods
 from leeward.budgets.healthy_pods import HealthSample
 from leeward.errors import InvalidInputError
-from leeward.model.deadlines import taken_at
 from leeward.model.seen import Seen
-from leeward.model.termination import Subject, TerminationRecord
+from leeward.model.termination import Subject, TerminationRecord, taken_at
 from leeward.model.times import format_instant, parse_instant
 from leeward.workflow.steps import check_started, found_in
 

@@ -9,8 +9,7 @@ from datetime import timedelta
 
 from leeward.errors import LeewardError
 from leeward.model.group import GroupFacts
-from leeward.model.service import Service
-from leeward.model.target import TargetKind
+from leeward.model.load_balancing import Service, TargetKind
 from leeward.policy.document import SETTLES, DrainPolicy
 from leeward.ports import Ports
 from leeward.ports.kubernetes import Kubernetes, Listed

@@ -20,11 +20,12 @@ from leeward.errors import (
     TerminalError,
     ThrottledError,
 )
-from leeward.model.deadlines import ABRUPT, TAKEN
+from leeward.model.capacity import NoOffset, Offset, SurgeInstance
 from leeward.model.instance import ENDED, Instance, cluster_of
 from leeward.model.lifecycle import ENDING, RETAINED, role_of
-from leeward.model.surge_instance import NoOffset, Offset, SurgeInstance
 from leeward.model.termination import (
+    ABRUPT,
+    TAKEN,
     Cause,
     CauseKind,
     Outcome,

@@ -9,8 +9,7 @@ from datetime import datetime
 from math import ceil
 from zlib import crc32
 
-from leeward.model.deadlines import ABRUPT
-from leeward.model.termination import TerminationRecord
+from leeward.model.termination import ABRUPT, TerminationRecord
 from leeward.termination import deadlines
 
 SMALLEST = 20  # instances in about a minute: fewer stay within the limits of AWS, and launch their replacements

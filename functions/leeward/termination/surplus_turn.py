@@ -17,9 +17,9 @@ from leeward.budgets.disruption_budgets import allowance_among, upgrade_budgets
 from leeward.disruption.record import DisruptionRecord
 from leeward.disruption.record import cause_id as run_cause
 from leeward.errors import ClusterUnreachableError, ThrottledError
+from leeward.model.capacity import SurgeOwner
 from leeward.model.group import Group, GroupInstance
 from leeward.model.lifecycle import ENDING, STAYING, role_of
-from leeward.model.surge_instance import SurgeOwner
 from leeward.model.termination import VOLUNTARY, CauseKind, Status, TerminationRecord
 from leeward.policy.document import NodePolicy, Reason
 from leeward.policy.selection import policy_for

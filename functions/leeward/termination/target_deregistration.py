@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from leeward.errors import AwsUnreachableError, RetryableError, TerminalError
+from leeward.model.load_balancing import Target, TargetKind
 from leeward.model.node import Node
-from leeward.model.target import Target, TargetKind
 from leeward.model.termination import TerminationRecord
 from leeward.model.times import format_instant
 from leeward.ports import Ports

@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
+from leeward.model.capacity import NoOffset, Offset
 from leeward.model.group import ScalingActivity
-from leeward.model.surge_instance import NoOffset, Offset
 from leeward.model.termination import Outcome, Status, TerminationRecord
 from leeward.ports.records import Claims
 from leeward.termination import capacity_ledger

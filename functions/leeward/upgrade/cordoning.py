@@ -12,9 +12,9 @@ from typing import Any, Self
 from leeward.errors import LeewardError, ObjectGoneError
 from leeward.model import well_known
 from leeward.model.counts import count_of
+from leeward.model.load_balancing import Service
 from leeward.model.node import Node
 from leeward.model.raw_fields import mapping, mappings, metadata_of, text, texts
-from leeward.model.service import Service
 from leeward.ports import Ports
 from leeward.ports.kubernetes import Clusters, Kubernetes, Listed
 from leeward.termination.settling import services_of

@@ -10,8 +10,8 @@ from datetime import datetime
 from enum import StrEnum
 from hashlib import sha256
 
+from leeward.model.capacity import SurgeInstance, SurgeOwner
 from leeward.model.launch import LaunchTemplateRef
-from leeward.model.surge_instance import SurgeInstance, SurgeOwner
 from leeward.upgrade.members import Target
 from leeward.upgrade.surge.sizes import Strategy
 

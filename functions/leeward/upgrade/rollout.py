@@ -7,9 +7,9 @@ be done."""
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from leeward.model.capacity import Offset
 from leeward.model.group import ScalingActivity
 from leeward.model.launch_refusal import EVENT, sentence
-from leeward.model.surge_instance import Offset
 from leeward.ports import Ports
 from leeward.ports.clock import Clock
 from leeward.ports.compute import Templates

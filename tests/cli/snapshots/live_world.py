@@ -7,8 +7,8 @@ from pathlib import Path
 from leeward.model.attachment import VolumeAttachment
 from leeward.model.group import Group, LifecycleHook
 from leeward.model.image import Image
-from leeward.model.impairment import Impairment
 from leeward.model.instance import Instance
+from leeward.model.instance_status import Impairment
 from leeward.model.instance_type import InstanceType
 from leeward.model.launch import LaunchSettings
 from leeward.model.node import Node

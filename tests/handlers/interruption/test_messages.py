@@ -9,12 +9,11 @@ from leeward.errors import ClusterUnreachableError, ThrottledError
 from leeward.interruption.effects import EVENT_REASONS
 from leeward.interruption.metrics import LOG_KEYS
 from leeward.model import well_known
-from leeward.model.deadlines import detach_deadline
 from leeward.model.group import LAUNCHING, HookResult, LifecycleHook
 from leeward.model.message import Kind
 from leeward.model.node import disruption_taint
-from leeward.model.reservation import SHORT_FOR, Pool
-from leeward.model.termination import CauseKind, Outcome, Status
+from leeward.model.subnet import SHORT_FOR, Pool
+from leeward.model.termination import CauseKind, Outcome, Status, detach_deadline
 from leeward.policy.document import Rebalance
 from tests.events import event
 from tests.fakes.builders import DEPLOYMENT, GROUP, ZONE, a_group, a_node, a_policy, an_instance, our_hook, policies

@@ -215,7 +215,7 @@ OF_DRAINS = (
         story="knows that AWS moves maintenance to later dates",
         edits=(
             edit(
-                "leeward.model.deadlines.maintenance",
+                "leeward.model.termination.maintenance",
                 "if cause.at > announced or (cause.at == announced and cause.deadline < date):",
                 "if cause.deadline > date:",
             ),

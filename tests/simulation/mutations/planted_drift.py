@@ -23,12 +23,12 @@ OF_DRIFT = (
         story="joins the groups of the interfaces of a launch template",
         edits=(
             edit(
-                "leeward.model.launch_attributes._groups_of_template",
+                "leeward.model.instance._groups_of_template",
                 'found = interface.get("Groups") or found',
                 "pass",
             ),
             edit(
-                "leeward.model.launch_attributes._groups_of_template",
+                "leeward.model.instance._groups_of_template",
                 'if not interface.get("DeviceIndex") and not interface.get("NetworkCardIndex"):',
                 'found = [*found, *(interface.get("Groups") or ())]\n        if interface is None:',
             ),

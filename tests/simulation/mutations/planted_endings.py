@@ -40,7 +40,7 @@ OF_ENDINGS = (
     Planted(
         name="a replayed warning ends a running node at once",
         story="believes a warning however old it is",
-        edits=(edit("leeward.model.deadlines._is_overdue", "cause.kind in ABRUPT and", "False and"),),
+        edits=(edit("leeward.model.termination._is_overdue", "cause.kind in ABRUPT and", "False and"),),
         tests=("tests/state_machines/test_overdue_warnings.py",),
     ),
     Planted(

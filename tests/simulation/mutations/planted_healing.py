@@ -119,7 +119,7 @@ OF_REPAIR = (
         story="keeps the first moment of a condition that was healthy in between",
         edits=(
             edit(
-                "leeward.model.first_seen.noted",
+                "leeward.model.node_condition.noted",
                 "for key in sorted(set(lasting)))",
                 "for key in sorted({*lasting, *known}))",
             ),
@@ -129,7 +129,7 @@ OF_REPAIR = (
     Planted(
         name="a first sight outlives an outage",
         story="counts the hours without a look at the node",
-        edits=(edit("leeward.model.first_seen._text", "if now - last > LOST_AFTER:", "if False:"),),
+        edits=(edit("leeward.model.node_condition._text", "if now - last > LOST_AFTER:", "if False:"),),
         tests=("tests/unit/model/test_forgotten_taints.py",),
     ),
     Planted(

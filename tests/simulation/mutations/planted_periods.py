@@ -140,7 +140,7 @@ OF_PERIODS = (
     Planted(
         name="the time-out of a hook of ours is a detach deadline",
         story="takes the earliest deadline of all causes for the moment when EC2 takes the instance",
-        edits=(edit("leeward.model.deadlines.taken_at", "if cause.kind in TAKEN", "if True"),),
+        edits=(edit("leeward.model.termination.taken_at", "if cause.kind in TAKEN", "if True"),),
         tests=("tests/state_machines/test_detach_deadlines.py",),
     ),
     Planted(
@@ -206,13 +206,13 @@ OF_PERIODS = (
     Planted(
         name="maintenance that was moved ends with its first date",
         story="takes the earliest date of a Health event",
-        edits=(edit("leeward.model.deadlines.maintenance", "cause.at > announced or", "cause.at < announced or"),),
+        edits=(edit("leeward.model.termination.maintenance", "cause.at > announced or", "cause.at < announced or"),),
         tests=("tests/state_machines/test_detach_deadlines.py", "tests/state_machines/test_periods.py"),
     ),
     Planted(
         name="maintenance that has passed hurries every later drain",
         story="takes each date that was ever announced",
-        edits=(edit("leeward.model.deadlines.maintenance", "if date > now", "if date"),),
+        edits=(edit("leeward.model.termination.maintenance", "if date > now", "if date"),),
         tests=("tests/state_machines/test_detach_deadlines.py", "tests/state_machines/test_periods.py"),
     ),
     Planted(

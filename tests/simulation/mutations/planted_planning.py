@@ -39,7 +39,7 @@ OF_PLANNING = (
     Planted(
         name="a pod with resource claims fits on any node",
         story="asks for cpu, memory and what else a container requests",
-        edits=(edit("leeward.model.unjudged_pods.not_judged", 'if spec.get("resourceClaims"):', "if False:"),),
+        edits=(edit("leeward.model.pod_limits.not_judged", 'if spec.get("resourceClaims"):', "if False:"),),
         tests=("tests/unit/scheduling/test_unjudged_pods.py",),
     ),
     Planted(

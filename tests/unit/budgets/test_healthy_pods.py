@@ -15,8 +15,7 @@ from leeward.budgets.healthy_pods import (
     samples_of,
     to_json,
 )
-from leeward.model.deployment import Deployment
-from leeward.model.pod import Pod, PodDisruptionBudget
+from leeward.model.pod import Deployment, Pod, PodDisruptionBudget
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 PAYLOAD = 256 * 1024  # bytes of an output of Step Functions

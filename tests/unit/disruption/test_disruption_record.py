@@ -13,7 +13,7 @@ from leeward.disruption.record import (
     surge_of,
 )
 from leeward.disruption.terminations import with_results
-from leeward.model.surge_instance import NoOffset
+from leeward.model.capacity import NoOffset
 from leeward.model.termination import (
     Cause,
     CauseKind,

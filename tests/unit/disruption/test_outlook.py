@@ -6,8 +6,8 @@ import pytest
 
 from leeward.disruption.command import Decision, MethodName
 from leeward.disruption.outlook import until_done
+from leeward.model.instance import LaunchAttributes
 from leeward.model.launch import LaunchSettings
-from leeward.model.launch_attributes import LaunchAttributes
 from leeward.model.times import parse_instant
 from leeward.policy.document import Window
 from tests.unit.disruption.fleet import NOON, a_budget, a_fleet, a_policy, rules

@@ -12,8 +12,8 @@ from leeward.disruption.plan import plan_disruption
 from leeward.disruption.planning_state import PlanningState
 from leeward.disruption.record import LONGEST_COOLDOWN, MOST_FAILED, DisruptionOutcome, SurgeNode
 from leeward.disruption.validation import revalidated
+from leeward.model.instance import LaunchAttributes
 from leeward.model.launch import LaunchSettings
-from leeward.model.launch_attributes import LaunchAttributes
 from tests.fakes.clock import FakeClock
 from tests.fakes.disruptions import FakeDisruptions, a_disruption
 from tests.unit.disruption.fleet import NOON, a_fleet, a_policy, rules

@@ -9,9 +9,9 @@ from leeward.disruption.command import Command, Decision, MethodName, Replacemen
 from leeward.disruption.completion import roll_back
 from leeward.disruption.lease import written
 from leeward.disruption.record import DisruptionRecord, SurgeNode
+from leeward.model.capacity import Offset
 from leeward.model.instance import CapacityType
 from leeward.model.node import disruption_taint
-from leeward.model.surge_instance import Offset
 from leeward.model.termination import Cause, CauseKind
 from leeward.model.termination import Replacement as Launched
 from leeward.termination import capacity_ledger, execution

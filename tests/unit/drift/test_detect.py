@@ -6,8 +6,8 @@ import pytest
 
 from leeward.drift.detect import WRITTEN, Remedy, annotations, drift_of
 from leeward.drift.reasons import Field, Kind
+from leeward.model.instance import LaunchAttributes
 from leeward.model.launch import LaunchSettings
-from leeward.model.launch_attributes import LaunchAttributes
 from leeward.model.node import Taint
 from leeward.policy.document import DesiredNode, DesiredTaint, Requirement
 from tests.unit.disruption.fleet import ZONES, a_fleet, a_policy, rules

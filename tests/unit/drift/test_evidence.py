@@ -12,8 +12,8 @@ from leeward.disruption.planning_state import PlanningState
 from leeward.drift.detect import Remedy, all_drift, drift_of, wanted_launches
 from leeward.drift.evidence import MOST_PROOFS, key_of
 from leeward.drift.reasons import Field, Reason
+from leeward.model.instance import LaunchAttributes
 from leeward.model.launch import LaunchSettings, LaunchTemplateRef
-from leeward.model.launch_attributes import LaunchAttributes
 from leeward.policy.document import DesiredNode, Requirement
 from tests.unit.disruption.fleet import NOON, a_fleet, a_policy, rules
 

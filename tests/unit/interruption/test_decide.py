@@ -15,8 +15,7 @@ from leeward.model import well_known
 from leeward.model.group import LAUNCHING, HookResult, LifecycleHook
 from leeward.model.instance import CapacityType
 from leeward.model.message import Kind
-from leeward.model.reboot import Reboot, RebootBy
-from leeward.model.termination import CauseKind
+from leeward.model.termination import CauseKind, Reboot, RebootBy
 from leeward.policy.document import InterruptionPolicy, Rebalance
 from tests.events import event
 from tests.fakes.builders import CLUSTER, GROUP, a_group, a_node, a_policy, an_instance, our_hook, pausing, policies

@@ -5,8 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from leeward.model.first_seen import first_seen, noted
 from leeward.model.node import Taint, disruption_taint
+from leeward.model.node_condition import first_seen, noted
 from leeward.model.node_owners import disruption_taint_of, forgotten_taints
 from leeward.model.times import format_instant
 from leeward.model.well_known import FIRST_SEEN

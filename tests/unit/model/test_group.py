@@ -3,7 +3,7 @@
 import pytest
 
 from leeward.model.group import Group
-from leeward.model.launch_attributes import LaunchAttributes
+from leeward.model.instance import LaunchAttributes
 
 
 def listed(overrides=(), instances=(), **raw):

@@ -7,8 +7,8 @@ from leeward.cluster.facets import Known
 from leeward.cluster.state import ClusterState
 from leeward.model import well_known
 from leeward.model.group import Group, GroupInstance
-from leeward.model.impairment import Impairment
 from leeward.model.instance import CapacityType, Instance
+from leeward.model.instance_status import Impairment
 from leeward.model.node import Node
 from leeward.policy.document import ClusterPolicies, ClusterSettings, NodePolicy, Selector
 from leeward.policy.repair import RepairPolicy

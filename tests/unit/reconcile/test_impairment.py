@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from leeward.model.impairment import Impairment
+from leeward.model.instance_status import Impairment
 
 SINCE = "2026-05-01T11:50:00+00:00"
 

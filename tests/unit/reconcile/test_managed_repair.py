@@ -6,8 +6,7 @@ import pytest
 
 from leeward.cluster.facets import Known
 from leeward.model.facts import FactKind, Sheet, node_repair_content, node_repair_of
-from leeward.model.node_repair import NodeRepair, RepairOverride
-from leeward.model.nodegroup import Nodegroup
+from leeward.model.nodegroup import Nodegroup, NodeRepair, RepairOverride
 from leeward.policy.repair import DEFAULT_CONDITIONS, RepairAction, RepairCondition, RepairPolicy
 from leeward.reconcile.managed_repair import imported
 from leeward.reconcile.reconciler import reconcile_once

@@ -8,8 +8,8 @@ import pytest
 
 from leeward.errors import AccessDeniedError, ClusterGoneError, ClusterUnreachableError, ThrottledError
 from leeward.model.group import LAUNCHING, LifecycleHook
+from leeward.model.instance_status import ScheduledEvent
 from leeward.model.node import Taint, disruption_taint
-from leeward.model.scheduled_event import ScheduledEvent
 from leeward.model.termination import Cause, CauseKind, Outcome
 from leeward.policy.document import Budget, DesiredNode, DisruptionPolicy
 from leeward.reconcile.reconciler import reconcile_once

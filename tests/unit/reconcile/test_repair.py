@@ -6,10 +6,9 @@ from datetime import timedelta
 import pytest
 
 from leeward.errors import ClusterUnreachableError, ThrottledError
-from leeward.model.impairment import Impairment
+from leeward.model.instance_status import Impairment
 from leeward.model.node_condition import NodeCondition
-from leeward.model.reboot import Reboot, RebootBy
-from leeward.model.termination import Cause, CauseKind, Outcome, Status
+from leeward.model.termination import Cause, CauseKind, Outcome, Reboot, RebootBy, Status
 from leeward.model.well_known import FIRST_SEEN, ZONE_LABEL
 from leeward.policy.repair import RepairAction, RepairCondition, RepairPolicy
 from leeward.reconcile.reconciler import reconcile_once

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from leeward.disruption.command import Decision, MethodName
-from leeward.model.impairment import Impairment
+from leeward.model.instance_status import Impairment
 from leeward.reconcile.repair_plan import repair_plan
 from tests.unit.disruption.fleet import NOON, a_fleet
 

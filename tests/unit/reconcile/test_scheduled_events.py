@@ -6,9 +6,8 @@ from datetime import timedelta
 import pytest
 
 from leeward.errors import RecordChangedError
-from leeward.model.reboot import Reboot, RebootBy
-from leeward.model.scheduled_event import ScheduledEvent
-from leeward.model.termination import Cause, CauseKind, Outcome, Status
+from leeward.model.instance_status import ScheduledEvent
+from leeward.model.termination import Cause, CauseKind, Outcome, Reboot, RebootBy, Status
 from leeward.policy.document import Budget, DisruptionPolicy, InterruptionPolicy
 from leeward.reconcile.reconciler import reconcile_once
 from tests.fakes.builders import a_group, a_node, a_policy, a_subject, an_instance, pausing, policies

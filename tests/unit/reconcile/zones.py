@@ -6,7 +6,7 @@ from leeward.model import well_known
 from leeward.model.facts import FactKind, Sheet, subnets_content
 from leeward.model.group import GroupInstance
 from leeward.model.pod import Owner, Pod
-from leeward.model.zone_record import Evacuation
+from leeward.model.zonal_shift import Evacuation
 from leeward.policy.document import Budget, DisruptionPolicy
 from tests.fakes.builders import CLUSTER, GROUP, a_group, a_node, a_policy, a_subnet, an_instance, policies
 from tests.fakes.system import FakeSystem

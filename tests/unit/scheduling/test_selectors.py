@@ -2,7 +2,7 @@
 
 import pytest
 
-from leeward.model.whole_number import GREATEST, LEAST, parse_int
+from leeward.model.raw_fields import GREATEST, LEAST, parse_int
 from leeward.scheduling.selectors import Operator, Requirement
 
 

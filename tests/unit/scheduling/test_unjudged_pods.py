@@ -3,7 +3,7 @@
 import pytest
 
 from leeward.model.pod import Pod
-from leeward.model.unjudged_pods import POD_GROUP, RESOURCE_CLAIMS, RESTART_RULES
+from leeward.model.pod_limits import POD_GROUP, RESOURCE_CLAIMS, RESTART_RULES
 from leeward.scheduling.pods import PodReader
 from local.cluster.schemas import model_named
 

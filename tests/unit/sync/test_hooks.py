@@ -4,8 +4,8 @@ from dataclasses import replace
 from datetime import timedelta
 
 from leeward.errors import ThrottledError
-from leeward.model.deployment_names import hook_mark
 from leeward.model.group import HookResult, LifecycleHook
+from leeward.model.well_known import hook_mark
 from leeward.policy.document import Heartbeat, InterruptionPolicy
 from leeward.policy.selection import is_ours
 from leeward.sync.controller import sync_once

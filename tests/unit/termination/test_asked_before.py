@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from leeward.errors import AwsUnavailableError
-from leeward.model.surge_instance import NoOffset
+from leeward.model.capacity import NoOffset
 from leeward.model.termination import Cause, CauseKind, Outcome, Status
 from leeward.termination.capacity_ledger import surplus, to_offset
 from leeward.termination.instance_state import read, survey

@@ -5,8 +5,8 @@ from datetime import timedelta
 
 import pytest
 
+from leeward.model.capacity import NoOffset
 from leeward.model.group import GroupInstance, ScalingActivity
-from leeward.model.surge_instance import NoOffset
 from leeward.model.termination import Cause, CauseKind, Replacement, Status, TerminationRecord
 from leeward.termination import capacity_ledger
 from leeward.termination.capacity_ledger import Ending

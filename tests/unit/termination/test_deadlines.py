@@ -7,8 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leeward.model.deadlines import detach_deadline, is_abrupt, known_deadline, taken_at
-from leeward.model.termination import Cause, CauseKind, Status, TerminationRecord
+from leeward.model.termination import (
+    Cause,
+    CauseKind,
+    Status,
+    TerminationRecord,
+    detach_deadline,
+    is_abrupt,
+    known_deadline,
+    taken_at,
+)
 from leeward.policy.document import SETTLES, DrainPolicy, Heartbeat
 from leeward.termination import decisions, heartbeat_times
 from leeward.termination.deadlines import LAUNCH_WITHIN, drain_end, out_of_time, release_at, settle_seconds

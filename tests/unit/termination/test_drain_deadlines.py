@@ -10,11 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leeward.model.attachment import VolumeAttachment
-from leeward.model.drain_options import DrainOptions
 from leeward.model.group import HookResult
 from leeward.model.node import Taint
 from leeward.model.pod import LONGEST_GRACE_SECONDS, Owner, Pod, Toleration
-from leeward.model.termination import Cause, CauseKind, Status, TerminationRecord
+from leeward.model.termination import Cause, CauseKind, DrainOptions, Status, TerminationRecord
 from leeward.policy.document import DrainPolicy
 from leeward.termination.deadlines import node_deadline
 from leeward.termination.drain_plan import PodRemoval, Protection, plan_drain, turn_times

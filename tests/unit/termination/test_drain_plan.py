@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leeward.budgets.pdb import blocking_budgets
-from leeward.model.drain_options import DrainOptions
 from leeward.model.pod import Owner, Pod, PodDisruptionBudget
+from leeward.model.termination import DrainOptions
 from leeward.policy.document import DrainPolicy
 from leeward.termination.drain_plan import PodRemoval, plan_drain, turn_times
 from tests.fakes.builders import a_node

@@ -5,9 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from leeward.model.reboot import Reboot, RebootBy
-from leeward.model.scheduled_event import ScheduledEvent
-from leeward.model.termination import Cause, CauseKind, Status, TerminationRecord
+from leeward.model.instance_status import ScheduledEvent
+from leeward.model.termination import Cause, CauseKind, Reboot, RebootBy, Status, TerminationRecord
 from leeward.termination.ec2_reboot import Wait, next_step
 from leeward.termination.run import Next, Run
 from tests.fakes.builders import a_node, a_subject

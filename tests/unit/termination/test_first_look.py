@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from leeward.model.surge_instance import SurgeInstance, SurgeOwner
+from leeward.model.capacity import SurgeInstance, SurgeOwner
 from leeward.model.termination import Cause, CauseKind, Status, TerminationRecord
 from leeward.policy.document import DrainPolicy
 from leeward.termination.capacity_ledger import surplus

@@ -7,9 +7,8 @@ import pytest
 
 from leeward.budgets.pdb import Forbids, refusal_beside_second
 from leeward.errors import AccessDeniedError
-from leeward.model.deployment import Deployment
-from leeward.model.drain_options import DrainOptions
-from leeward.model.pod import Owner, Pod, PodDisruptionBudget
+from leeward.model.pod import Deployment, Owner, Pod, PodDisruptionBudget
+from leeward.model.termination import DrainOptions
 from leeward.policy.document import DrainPolicy
 from leeward.termination.drain_plan import PodRemoval, plan_drain
 from leeward.termination.lone_pods import lone_pods, with_surges

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from leeward.model.surge_instance import NoOffset, SurgeOwner
+from leeward.model.capacity import NoOffset, SurgeOwner
 from leeward.model.termination import Cause, CauseKind
 from leeward.termination.capacity_ledger import surplus, to_offset
 from leeward.termination.instance_state import read, survey

@@ -7,8 +7,8 @@ import pytest
 
 from leeward.errors import AccessDeniedError, ClusterUnreachableError
 from leeward.model.group import Group
+from leeward.model.load_balancing import Service
 from leeward.model.seen import Seen, SeenGroup
-from leeward.model.service import Service
 from leeward.policy.document import DrainPolicy
 from leeward.termination.settling import settle_time
 from tests.fakes.builders import a_group

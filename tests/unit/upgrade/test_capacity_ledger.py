@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from leeward.model.capacity import NoOffset
 from leeward.model.group import ScalingActivity
 from leeward.model.instance import CapacityType
-from leeward.model.surge_instance import NoOffset
 from leeward.model.termination import (
     Cause,
     CauseKind,

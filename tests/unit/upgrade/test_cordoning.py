@@ -3,7 +3,7 @@
 import pytest
 
 from leeward.errors import AccessDeniedError
-from leeward.model.service import Service
+from leeward.model.load_balancing import Service
 from leeward.policy.document import ClusterSettings
 from leeward.upgrade.cordoning import Slice, exclusion, look_for_exclusion, set_cordons
 from leeward.upgrade.observation import Observation

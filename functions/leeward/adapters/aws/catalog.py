@@ -16,11 +16,10 @@ from typing import Any
 from leeward.adapters.aws.table import Table, new_mark
 from leeward.errors import ObjectGoneError
 from leeward.model.facts import FactKind, NamedHooks, Sheet, named_hooks_of, node_repair_of, shifts_of
-from leeward.model.node_repair import NodeRepair
-from leeward.model.reservation import IpReservation, Pool, Reservations
+from leeward.model.nodegroup import NodeRepair
+from leeward.model.subnet import IpReservation, Pool, Reservations
 from leeward.model.times import format_instant, parse_instant
-from leeward.model.zonal_shift import ZonalShifts
-from leeward.model.zone_record import ZoneRecord
+from leeward.model.zonal_shift import ZonalShifts, ZoneRecord
 
 FACTS = "facts"
 TIME_TO_LIVE = timedelta(days=7)  # after the last write, so that a cluster that is no longer served leaves no items

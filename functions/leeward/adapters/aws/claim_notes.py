@@ -18,8 +18,8 @@ from leeward.adapters.aws.record_items import (
 )
 from leeward.adapters.aws.table import Change, Table, new_mark
 from leeward.errors import ObjectGoneError
+from leeward.model.capacity import Settlement, SurgeInstance
 from leeward.model.seen import Seen
-from leeward.model.surge_instance import Settlement, SurgeInstance
 from leeward.model.termination import LaunchPlan, Replacement, Status, TerminationRecord
 from leeward.model.times import format_instant
 

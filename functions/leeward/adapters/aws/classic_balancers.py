@@ -12,7 +12,7 @@ from leeward.adapters.aws.clients import AwsClients, chunks, pages
 from leeward.adapters.aws.errors import aws_call, code_of
 from leeward.adapters.cache import ExpiringCache
 from leeward.model.instance import Instance, cluster_of
-from leeward.model.target import Health, Target, TargetKind
+from leeward.model.load_balancing import Health, Target, TargetKind
 from leeward.ports.clock import Clock
 
 LISTED = timedelta(seconds=60)

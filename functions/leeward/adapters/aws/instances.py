@@ -13,8 +13,7 @@ from leeward.model.instance import Instance
 from leeward.model.times import as_instant
 
 if TYPE_CHECKING:
-    from leeward.model.impairment import Impairment
-    from leeward.model.scheduled_event import ScheduledEvent
+    from leeward.model.instance_status import Impairment, ScheduledEvent
     from leeward.model.subnet import Subnet
     from leeward.ports.clock import Clock
 
@@ -84,7 +83,7 @@ class Ec2Instances:
         return self._no_impaired.get(self._impaired, recent=recent)
 
     def _scheduled_events(self) -> Mapping[str, tuple[ScheduledEvent, ...]]:
-        from leeward.model.scheduled_event import CODES, ScheduledEvent  # late: the minute reconciler alone asks
+        from leeward.model.instance_status import CODES, ScheduledEvent  # late: the minute reconciler alone asks
 
         found: dict[str, tuple[ScheduledEvent, ...]] = {}
         with aws_call("ec2:DescribeInstanceStatus", "event.code"):
@@ -96,7 +95,7 @@ class Ec2Instances:
         return found
 
     def _impaired(self) -> Mapping[str, Impairment]:
-        from leeward.model.impairment import IMPAIRED, Impairment  # late, as above
+        from leeward.model.instance_status import IMPAIRED, Impairment  # late, as above
 
         found: dict[str, Impairment] = {}
         for check in CHECKS:

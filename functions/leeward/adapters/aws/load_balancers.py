@@ -18,7 +18,7 @@ from leeward.adapters.aws.errors import aws_call, code_of
 from leeward.adapters.cache import ExpiringCache
 from leeward.model.counts import count_of
 from leeward.model.instance import Instance, cluster_of
-from leeward.model.target import Target, TargetKind, is_of
+from leeward.model.load_balancing import Target, TargetKind, is_of
 from leeward.ports.clock import Clock
 
 LISTED = timedelta(seconds=60)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from leeward.adapters.aws.table import Item, Table
-from leeward.model.maximum import RaisedMaximum
+from leeward.model.capacity import RaisedMaximum
 from leeward.model.times import format_instant, parse_instant
 
 MAXIMUM = "maximum"  # first part of an item's key

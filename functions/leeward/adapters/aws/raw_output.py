@@ -16,7 +16,7 @@ from leeward.adapters.aws.groups import NAMES_PER_CALL, TAG_KEYS_PER_CALL
 from leeward.adapters.aws.instances import CHECKS, FILTER_VALUES
 from leeward.adapters.aws.launch_templates import NO_TEMPLATE, TYPES_PER_CALL, has_alias
 from leeward.errors import InvalidPolicyError, TerminalError
-from leeward.model.impairment import IMPAIRED
+from leeward.model.instance_status import IMPAIRED
 from leeward.model.launch import LaunchTemplateRef
 from leeward.policy.applied import AppliedPolicies
 from leeward.ports.raw import Raw

@@ -12,14 +12,14 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from leeward.errors import NewerRecordError
-from leeward.model.drain_options import DrainOptions
+from leeward.model.capacity import NoOffset, Offset, Settlement, SurgeInstance, SurgeOwner
 from leeward.model.group import HookResult
 from leeward.model.instance import CapacityType
 from leeward.model.seen import Seen
-from leeward.model.surge_instance import NoOffset, Offset, Settlement, SurgeInstance, SurgeOwner
 from leeward.model.termination import (
     Cause,
     CauseKind,
+    DrainOptions,
     LaunchOption,
     LaunchPlan,
     Outcome,
@@ -31,7 +31,7 @@ from leeward.model.termination import (
 from leeward.model.times import format_instant, parse_instant
 
 if TYPE_CHECKING:
-    from leeward.model.reboot import Reboot
+    from leeward.model.termination import Reboot
 
 TERMINATION = "termination"  # value of the sparse index's hash key, and first part of a record's key
 ONCE = "once"
@@ -256,7 +256,7 @@ def _decides(raw: Mapping[str, Any], period: int) -> bool:
 
 
 def _reboot_of(raw: Mapping[str, Any]) -> Reboot:
-    from leeward.model.reboot import Reboot, RebootBy  # late: few records reboot
+    from leeward.model.termination import Reboot, RebootBy  # late: few records reboot
 
     return Reboot(by=RebootBy(raw["by"]), condition=raw["condition"], status=raw["status"])
 

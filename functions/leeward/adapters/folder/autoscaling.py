@@ -10,8 +10,8 @@ from functools import cached_property
 
 from leeward.adapters.folder.reader import Folder, Refusing
 from leeward.model.group import Group, LifecycleHook
-from leeward.model.impairment import Impairment
 from leeward.model.instance import Instance
+from leeward.model.instance_status import Impairment
 from leeward.model.subnet import Subnet
 from leeward.model.well_known import GROUP_TAG
 

@@ -13,9 +13,8 @@ from leeward.adapters.folder.reader import Folder, Refusing
 from leeward.errors import NotInSnapshotError
 from leeward.gc_pause import collector_paused
 from leeward.model.attachment import VolumeAttachment, claims_of
-from leeward.model.deployment import Deployment, deployment_named_by
 from leeward.model.node import Node
-from leeward.model.pod import Pod, PodDisruptionBudget, pods_by_node
+from leeward.model.pod import Deployment, Pod, PodDisruptionBudget, deployment_named_by, pods_by_node
 from leeward.placement.cni import DAEMON_SET
 from leeward.policy.document import ClusterPolicies
 from leeward.ports.kubernetes import Listed

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 from leeward.adapters.folder.reader import Refusing
 from leeward.errors import NotInSnapshotError
 from leeward.model.facts import FactKind, Sheet, cni_content
-from leeward.model.zonal_shift import NOT_SHIFTED
-from leeward.model.zone_record import ZoneRecord
+from leeward.model.zonal_shift import NOT_SHIFTED, ZoneRecord
 from leeward.placement.cni import variables_of
 
 if TYPE_CHECKING:

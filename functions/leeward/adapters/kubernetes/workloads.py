@@ -12,8 +12,7 @@ from urllib.parse import quote
 from leeward.adapters.kubernetes.answers import Request, as_error
 from leeward.adapters.kubernetes.client import ClusterClient
 from leeward.errors import ObjectGoneError
-from leeward.model.deployment import Deployment
-from leeward.model.pod import Pod, controller_of
+from leeward.model.pod import Deployment, Pod, controller_of
 from leeward.model.raw_fields import mapping, mappings, text
 
 MERGE_PATCH = "application/merge-patch+json"

@@ -14,13 +14,12 @@ from leeward.budgets.pdb_index import PdbIndex
 from leeward.cli.upgrade.status import group_status
 from leeward.errors import InvalidInputError
 from leeward.model.attachment import VolumeAttachment, claims_of
-from leeward.model.drain_options import BY_POLICY
 from leeward.model.group import Group, LifecycleHook
 from leeward.model.instance import Instance
 from leeward.model.lifecycle import ENDING, IN_WORK, role_of
 from leeward.model.node import Node
 from leeward.model.pod import Pod, PodDisruptionBudget
-from leeward.model.termination import Status, TerminationRecord
+from leeward.model.termination import BY_POLICY, Status, TerminationRecord
 from leeward.model.well_known import KEPT_FOR, OF_DISRUPTION
 from leeward.policy.document import NodePolicy
 from leeward.policy.selection import is_ours, policy_for

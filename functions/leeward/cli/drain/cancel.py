@@ -20,9 +20,8 @@ from leeward.cli.progress import Progress
 from leeward.cli.report.causes import NAMES
 from leeward.errors import InvalidInputError, LeewardError
 from leeward.model.counts import count_of
-from leeward.model.drain_options import BY_POLICY
 from leeward.model.node import Node
-from leeward.model.termination import CauseKind, Outcome, Status, TerminationRecord, execution_name
+from leeward.model.termination import BY_POLICY, CauseKind, Outcome, Status, TerminationRecord, execution_name
 from leeward.model.times import format_instant
 from leeward.ports import Ports
 from leeward.termination import execution

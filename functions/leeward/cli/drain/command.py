@@ -24,7 +24,7 @@ from leeward.cli.pause.shown import pause_lines
 from leeward.cli.progress import Progress
 from leeward.cli.tables import Table
 from leeward.errors import InvalidInputError, LeewardError
-from leeward.model.drain_options import BY_POLICY, DrainOptions
+from leeward.model.termination import BY_POLICY, DrainOptions
 from leeward.model.times import format_instant
 from leeward.ports import Ports
 from leeward.termination import deadlines

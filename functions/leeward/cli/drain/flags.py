@@ -9,7 +9,7 @@ from datetime import timedelta
 from leeward.cli.confirmation import add_yes
 from leeward.cli.node_filter import selector
 from leeward.cli.options import instant
-from leeward.model.drain_options import NEVER, DrainOptions
+from leeward.model.termination import NEVER, DrainOptions
 
 TRUE, FALSE = ("true", "t", "1", "True", "TRUE", "T"), ("false", "f", "0", "False", "FALSE", "F")  # pflag's words
 

@@ -14,8 +14,16 @@ from leeward.cli.progress import Progress
 from leeward.cli.report.causes import NAMES
 from leeward.errors import TerminalError
 from leeward.model.counts import count_of
-from leeward.model.drain_options import BY_POLICY, DrainOptions
-from leeward.model.termination import Cause, CauseKind, Outcome, Status, TerminationRecord, execution_name
+from leeward.model.termination import (
+    BY_POLICY,
+    Cause,
+    CauseKind,
+    DrainOptions,
+    Outcome,
+    Status,
+    TerminationRecord,
+    execution_name,
+)
 from leeward.model.times import format_instant
 from leeward.ports import Ports
 from leeward.ports.clock import Clock

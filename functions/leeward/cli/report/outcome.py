@@ -11,9 +11,8 @@ from leeward.cli.report.causes import WAS, main_cause, main_kind
 from leeward.cli.report.facts import Facts
 from leeward.cli.report.texts import count, length, shortened
 from leeward.disruption.savings import dollars
-from leeward.model.deadlines import TAKEN
 from leeward.model.execution import ExecutionStatus, Machine, Step
-from leeward.model.termination import CauseKind, Outcome, TerminationRecord
+from leeward.model.termination import TAKEN, CauseKind, Outcome, TerminationRecord
 
 IN_SECONDS = timedelta(minutes=3)  # up to here a length is compared with the two minutes of a spot warning
 _INSTANCE = re.compile(r"\bi-[0-9a-f]{8,17}\b", re.ASCII)

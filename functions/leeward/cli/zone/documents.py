@@ -8,8 +8,7 @@ from leeward.cluster.facets import known_or
 from leeward.evacuation.plan import EvacuationInputs, NodeVerdict, Standing, plan_evacuation
 from leeward.model.counts import count_of
 from leeward.model.times import format_instant
-from leeward.model.zonal_shift import NOT_SHIFTED, ShiftKind
-from leeward.model.zone_record import Evacuation, GroupSizes, ZoneRecord
+from leeward.model.zonal_shift import NOT_SHIFTED, Evacuation, GroupSizes, ShiftKind, ZoneRecord
 from leeward.snapshot.cluster import ClusterSnapshot
 
 COLUMNS = ("NODE", "GROUP", "STANDING", "POD", "VOLUME", "WHY")

@@ -9,7 +9,7 @@ from leeward.cli.drain.live import look
 from leeward.cli.progress import Progress
 from leeward.evacuation.plan import NodeVerdict, Standing
 from leeward.model.termination import Outcome, Status, TerminationRecord
-from leeward.model.zone_record import Evacuation
+from leeward.model.zonal_shift import Evacuation
 from leeward.ports import Ports
 
 WAITS = "waits for a disruption budget, or for the next minute"

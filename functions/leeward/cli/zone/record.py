@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from leeward.errors import RecordChangedError
-from leeward.model.zone_record import Evacuation, ZoneRecord
+from leeward.model.zonal_shift import Evacuation, ZoneRecord
 from leeward.ports.clock import Clock
 from leeward.ports.records import Catalog
 

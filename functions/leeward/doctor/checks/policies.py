@@ -10,7 +10,7 @@ from leeward.model.group import Group
 from leeward.model.instance import cluster_of
 from leeward.model.pause import Pause, PauseScope
 from leeward.model.times import format_instant
-from leeward.model.zone_record import Evacuation
+from leeward.model.zonal_shift import Evacuation
 from leeward.policy.document import ClusterPolicies
 from leeward.policy.selection import policy_for, selects
 

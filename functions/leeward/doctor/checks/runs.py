@@ -7,8 +7,7 @@ from leeward.doctor import expected
 from leeward.doctor.facts import Disruption, Facts, FailedExecution, InspectedCluster, Upgrade
 from leeward.doctor.finding import About, Check, Finding
 from leeward.doctor.reading import Unavailable
-from leeward.model.deadlines import maintenance
-from leeward.model.termination import CauseKind, TerminationRecord, execution_name
+from leeward.model.termination import CauseKind, TerminationRecord, execution_name, maintenance
 from leeward.model.times import format_instant
 from leeward.policy.document import DrainPolicy
 from leeward.policy.selection import policy_for

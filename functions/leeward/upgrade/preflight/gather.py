@@ -13,8 +13,8 @@ from leeward.model.counts import count_of
 from leeward.model.group import Group
 from leeward.model.image import Image
 from leeward.model.instance import CapacityType
+from leeward.model.load_balancing import Service
 from leeward.model.nodegroup import Nodegroup
-from leeward.model.service import Service
 from leeward.model.times import format_instant
 from leeward.node_template.choices import architecture_of
 from leeward.placement.cni import variables_of

@@ -16,9 +16,9 @@ from leeward.model.group import Group
 from leeward.model.image import Image
 from leeward.model.instance_nodes import nodes_by_instance
 from leeward.model.instance_type import InstanceType
+from leeward.model.load_balancing import Service
 from leeward.model.nodegroup import Nodegroup
 from leeward.model.pod import Pod, PodDisruptionBudget
-from leeward.model.service import Service
 from leeward.policy.document import Canary, NodePolicy, Reason, UpdatePolicy
 from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.snapshot.launchable import Launchable

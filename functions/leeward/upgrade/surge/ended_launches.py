@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from leeward.model.capacity import Offset
 from leeward.model.group import ScalingActivity
-from leeward.model.surge_instance import Offset
 from leeward.model.termination import TerminationRecord
 from leeward.ports.records import Claims
 from leeward.termination import capacity_ledger

@@ -1,4 +1,4 @@
-"""Scheduled events of EC2, as DescribeInstanceStatus lists them.
+"""Status checks that fail and scheduled events of EC2, as DescribeInstanceStatus lists them.
 
 Source: EC2 user guide, "Scheduled events for your instances": an event that is over stays listed for a while, with a
 prefix in its description."""
@@ -9,6 +9,33 @@ from datetime import datetime
 from typing import Any, Self
 
 from leeward.model.times import as_instant
+
+CHECKS = {"SystemStatus": "system", "InstanceStatus": "instance", "AttachedEbsStatus": "attached EBS"}
+IMPAIRED = "impaired"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Impairment:
+    """Instance whose checks fail. `checks`: which ones; `since`: when the first of them began to, None if EC2 does not
+    report it.
+    """
+
+    instance: str
+    checks: tuple[str, ...]
+    since: datetime | None = None
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Self | None:
+        """Parse one element of `describe-instance-status`, None if no check fails: `initializing`, `insufficient-data`
+        and `not-applicable` are no failures.
+        """
+        failing = {name: raw[key] for key, name in CHECKS.items() if (raw.get(key) or {}).get("Status") == IMPAIRED}
+        if not failing:
+            return None
+        details = [detail for status in failing.values() for detail in status.get("Details") or ()]
+        since = [as_instant(detail["ImpairedSince"]) for detail in details if detail.get("ImpairedSince")]
+        return cls(instance=raw["InstanceId"], checks=tuple(failing), since=min(since, default=None))
+
 
 CODES = ("instance-reboot", "system-reboot", "system-maintenance", "instance-retirement", "instance-stop")
 REBOOTS = frozenset({"instance-reboot", "system-reboot"})

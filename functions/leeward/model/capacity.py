@@ -1,10 +1,13 @@
-"""Entries of the capacity ledger: surge instances, and what offsets each of them (docs/designs/capacity-ledger.md).
+"""Capacity ledger: surge instances, what offsets each of them (docs/designs/capacity-ledger.md), and the owner's
+MaxSize while it is raised for replacements.
 
-Both are data in every record. An entry also has a key, which names it in the table and in the cause that requests its
-offset; the key is compared, never parsed."""
+Entries and settlements are data in every record. An entry also has a key, which names it in the table and in the cause
+that requests its offset; the key is compared, never parsed."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from enum import StrEnum
+from typing import Self
 
 
 class SurgeOwner(StrEnum):
@@ -56,3 +59,32 @@ class NoOffset(StrEnum):
 
 
 Settlement = Offset | NoOffset
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RaisedMaximum:
+    """Item of one group in the table. `before`: the owner's MaxSize. `raised`: every value that was written instead of
+    it, each before the call that sets it. `holders`: instances whose replacements need the capacity. `restoring`: since
+    when a caller puts the owner's value back; nothing is launched during that time. An item without `raised` means
+    nothing.
+    """
+
+    group: str
+    before: int = 0
+    raised: tuple[int, ...] = ()
+    holders: tuple[str, ...] = ()
+    restoring: datetime | None = None
+    version: int = 0
+
+    @property
+    def active(self) -> bool:
+        """True if MaxSize may be one that Leeward set."""
+        return bool(self.raised)
+
+    def explains(self, maximum: int) -> bool:
+        """Return whether that MaxSize is the owner's as recorded, or one written for replacements."""
+        return self.active and (maximum == self.before or maximum in self.raised)
+
+    def settled(self) -> Self:
+        """Return the item with nothing to put back. It stays, so that its version only grows."""
+        return replace(self, before=0, raised=(), holders=(), restoring=None)
