@@ -7,8 +7,7 @@ from statistics import mean, median
 
 from leeward.disruption.methods import consolidation, multi_node_consolidation
 from leeward.disruption.methods.consolidation import Consolidation
-from leeward.disruption.planning_state import PlanningState
-from leeward.disruption.removal import on_free_capacity, with_new_nodes
+from leeward.disruption.planning_state import PlanningState, on_free_capacity, with_new_nodes
 from leeward.disruption.savings import reason_not_worth, saved
 from leeward.disruption.targets import targets, why_no_spot
 from tests.unit.disruption.fleet import ZONES, a_fleet

@@ -16,8 +16,7 @@ import pytest
 
 from leeward.disruption.methods.command_sequences import Chosen
 from leeward.disruption.methods.consolidation import command_of
-from leeward.disruption.methods.multi_node_consolidation import best_sets
-from leeward.disruption.methods.proposals import with_spare
+from leeward.disruption.methods.multi_node_consolidation import best_sets, with_spare
 from leeward.disruption.plan import plan_disruption
 from leeward.disruption.planning_state import PlanningState
 from leeward.disruption.targets import targets

@@ -14,15 +14,12 @@ from leeward.budgets.counts import all_allowances
 from leeward.cluster.facets import Known
 from leeward.disruption.command import MethodName
 from leeward.disruption.methods import ORDER
-from leeward.disruption.methods.consolidation import Consolidation
+from leeward.disruption.methods.consolidation import Consolidation, SingleNodeConsolidation
 from leeward.disruption.methods.multi_node_consolidation import multi_node_proposals
-from leeward.disruption.methods.single_node_consolidation import SingleNodeConsolidation
-from leeward.disruption.plan import plan_disruption
-from leeward.disruption.planning_state import PlanningState
-from leeward.disruption.removal import on_free_capacity
+from leeward.disruption.plan import plan_disruption, validate
+from leeward.disruption.planning_state import PlanningState, on_free_capacity
 from leeward.disruption.savings import threshold
 from leeward.disruption.targets import targets
-from leeward.disruption.validation import validate
 from leeward.model.launch import LaunchSettings
 from leeward.model.quantity import amounts
 from leeward.policy.document import Reason

@@ -6,8 +6,7 @@ from datetime import timedelta
 import pytest
 
 from leeward.disruption.command import MethodName
-from leeward.disruption.plan import plan_disruption
-from leeward.disruption.validation import validate
+from leeward.disruption.plan import plan_disruption, validate
 from tests.properties.test_consolidation_search import half_empty_fleet
 from tests.unit.disruption.fleet import a_fleet, a_policy, rules
 

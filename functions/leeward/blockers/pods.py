@@ -9,8 +9,7 @@ from leeward.blockers import commands
 from leeward.blockers.blocker import Blocker, Kind, owner_of, resource_of
 from leeward.blockers.inputs import NodeInputs
 from leeward.budgets.pdb import Forbids, Refusal, bound
-from leeward.disruption.do_not_disrupt import OptOut, pod_opt_outs
-from leeward.disruption.pod_window import EXPECTED
+from leeward.disruption.do_not_disrupt import WINDOW_EXPECTED, OptOut, pod_opt_outs
 from leeward.model import well_known
 from leeward.model.counts import count_of
 from leeward.model.pod import Pod
@@ -152,7 +151,9 @@ def _stuck(pod: Pod, ended: datetime) -> Blocker:
 def _opted_out(pod: Pod, opt_out: OptOut) -> Blocker:
     ends = "it ends by itself; sooner: " if opt_out.until else "for as long as it is there: "
     if opt_out.key == well_known.DISRUPTION_WINDOW:
-        ends = "until its window opens; sooner: " if opt_out.until else f"at all times, as it is not {EXPECTED}: "
+        ends = (
+            "until its window opens; sooner: " if opt_out.until else f"at all times, as it is not {WINDOW_EXPECTED}: "
+        )
     remove = commands.unannotate(f"pod {pod.name}", opt_out.key, pod.namespace)
     return Blocker(
         node=pod.node,

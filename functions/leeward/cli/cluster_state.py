@@ -45,7 +45,7 @@ def check_prices(context: ClusterContext) -> None:
 
 def _with_alarms(state: ClusterSnapshot, context: ClusterContext) -> ClusterSnapshot:
     """Add the alarms that hold groups; a folder has none, which is a warning where a policy names some."""
-    from leeward.disruption.alarms import alarm_names, with_alarms  # late: --help needs none of it
+    from leeward.disruption.observation import alarm_names, with_alarms  # late: --help needs none of it
 
     if context.folder is None:
         return with_alarms(state, context.ports.alarms)

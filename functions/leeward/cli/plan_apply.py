@@ -15,10 +15,10 @@ from leeward.cli.context import ClusterContext
 from leeward.cli.output import emit, tell
 from leeward.cli.tables import Report
 from leeward.disruption.command import Command, MethodName, Plan
-from leeward.disruption.lease import restart, start
 from leeward.disruption.observation import observe
+from leeward.disruption.plan import validate
 from leeward.disruption.record import DisruptionRecord
-from leeward.disruption.validation import validate
+from leeward.disruption.run import restart, start
 from leeward.errors import InvalidInputError, LeewardError, TerminalError
 from leeward.model.counts import count_of
 from leeward.ports import Ports

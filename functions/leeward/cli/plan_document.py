@@ -6,8 +6,8 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from leeward.disruption.alternatives import RefusedTarget
 from leeward.disruption.command import Command, MethodName, Plan, Verdict
-from leeward.disruption.refused_targets import RefusedTarget
 from leeward.model.node import Node
 from leeward.model.quantity import CPU, MEMORY
 from leeward.snapshot.cluster import ClusterSnapshot

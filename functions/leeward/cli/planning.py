@@ -20,12 +20,10 @@ from leeward.cli.plan_document import to_json
 from leeward.cli.plan_tables import plan_report
 from leeward.cli.plan_until_done import check_alone, show_until_done
 from leeward.cli.what_if import WhatIf, switched_on
-from leeward.disruption.cheaper_types import cheaper_types_save
+from leeward.disruption.alternatives import RefusedTarget, cheaper_types_save, refused_targets
 from leeward.disruption.command import Command, Decision, MethodName, Plan, Replacement
-from leeward.disruption.plan import plan_in
+from leeward.disruption.plan import plan_in, validate
 from leeward.disruption.planning_state import PlanningState
-from leeward.disruption.refused_targets import RefusedTarget, refused_targets
-from leeward.disruption.validation import validate
 from leeward.errors import InvalidInputError
 from leeward.model.facts import Prices
 from leeward.model.instance import CapacityType

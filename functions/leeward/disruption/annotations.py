@@ -1,23 +1,27 @@
 """Annotations on nodes of selected groups that show the findings to people and to the next run (docs/features.md, K6,
-K7, K15): since when a node is empty, whether it has expired, since when and in which fields it has drifted, the hashes
-of its launch settings, and whose anti-affinity by zone means its pods.
+K7, K15): since when a node is empty, whether it has expired, since when and in which fields it has drifted, the
+hashes of its launch settings, and whose anti-affinity by zone means its pods.
 
 An annotation is removed when its method is switched off or the node is in order again. Terminating nodes, and those
 that another manager owns, are left unchanged. The same snapshot with the changes applied yields no changes.
-`annotation_changes` decides, `write_annotations` writes one patch per node."""
+`annotation_changes` decides, `write_annotations` writes one patch per node.
 
+kube-scheduler honours a required anti-affinity from both sides. A termination asks for the zones of its pods only where
+a rule compares zones, and the pods of one node do not show the rules of all others; the planner sees them all.
+`leeward.dev/kept-apart-by` names the namespaces of these others, so that a replacement's zone is chosen by their rules,
+too. It is as old as the planner's last observation."""
+
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 
-from leeward.disruption.candidates import workload_on
-from leeward.disruption.lifetime import expires
+from leeward.disruption.candidates import expires, workload_on
 from leeward.disruption.methods.emptiness import empty_since, why_off
 from leeward.disruption.methods.expiration import why_kept_forever
 from leeward.disruption.planning_state import PlanningState, always
-from leeward.disruption.zone_rules import kept_apart
 from leeward.drift.detect import annotations
 from leeward.errors import LeewardError, ObjectGoneError
 from leeward.isolation import isolate_errors, reraise
@@ -28,12 +32,16 @@ from leeward.model.times import format_instant
 from leeward.model.well_known import is_hook_mark
 from leeward.policy.document import NodePolicy
 from leeward.ports.kubernetes import Kubernetes
+from leeward.scheduling.pod_affinity import PodGroup
+from leeward.scheduling.pods import PodSpec
 from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.upgrade.image_moves import image_moved
 
 TRUE = "true"
 NOT_FIXABLE = "DriftNotFixable"  # reason of an Event
 LONGEST = 1000
+MOST_NAMESPACES = 10  # of one node: each is a list of its pods
+_OF_ZONES = frozenset({*well_known.ZONE_KEYS, well_known.ZONE_ID_LABEL})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,3 +164,33 @@ def write_annotations(
             kubernetes.annotate(change.node, {**change.set, **dict.fromkeys(change.remove)})
             written += 1
     return written
+
+
+def kept_apart(snapshot: ClusterSnapshot) -> Mapping[str, str]:
+    """Return the value of `leeward.dev/kept-apart-by` for each node that needs it: namespaces, sorted, by commas."""
+    holders: dict[PodGroup, set[str]] = defaultdict(set)
+    for pod in snapshot.pod_specs:
+        for term in pod.needs.away if pod.node else ():
+            if term.key in _OF_ZONES:
+                holders[term.group].add(pod.namespace)
+    known: dict[int, frozenset[str]] = {}  # by identity, which pods of one template share
+    found: dict[str, set[str]] = defaultdict(set)
+    for pod in snapshot.pod_specs if holders else ():
+        if pod.node and not pod.stays:
+            key = id(pod.identity)
+            if key not in known:
+                known[key] = _namespaces(pod, holders)
+            found[pod.node] |= known[key] - ({pod.namespace} if _is_tied(pod) else set())
+    return {node: ",".join(sorted(names)[:MOST_NAMESPACES]) for node, names in found.items() if names}
+
+
+def _namespaces(pod: PodSpec, holders: Mapping[PodGroup, set[str]]) -> frozenset[str]:
+    labels = dict(pod.identity.labels)
+    held = (namespaces for group, namespaces in holders.items() if group.holds(pod.namespace, labels))
+    return frozenset[str]().union(*held)
+
+
+def _is_tied(pod: PodSpec) -> bool:
+    """Return whether rules of its own have the pods of its namespace compared already (`Pod.tied_to_zones`)."""
+    spread = {rule.key for rule in pod.needs.spread if rule.required}
+    return not _OF_ZONES.isdisjoint(spread.union(term.key for term in (*pod.needs.near, *pod.needs.away)))

@@ -43,7 +43,7 @@ class Command:
     """Nodes that are disrupted together. `savings` in dollars an hour, None where a price is not known; `cost`:
     disruption cost; `score`: under `consolidationPolicy: Balanced`, else None. `placements`: pod (`namespace/name`) to
     node, new nodes by the scheduler's names. `inputs`: digest of what the choice of new nodes depends on
-    (`launch_inputs`), empty where none is launched or the command is not claimed yet.
+    (`targets.launch_inputs`), empty where none is launched or the command is not claimed yet.
     """
 
     decision: Decision

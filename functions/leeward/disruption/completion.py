@@ -1,4 +1,4 @@
-"""End of a run: its nodes are gone, or it is given up and rolled back.
+"""End of a run: its nodes are gone, or it is given up and rolled back; and the reconciler of runs.
 
 In both cases the termination of surplus replacements is requested, AZRebalance is resumed and MaxSize restored, new
 nodes are no longer protected from Cluster Autoscaler, and the groups enter their cooldown.
@@ -6,7 +6,11 @@ nodes are no longer protected from Cluster Autoscaler, and the groups enter thei
 The instance that offsets a surplus launch is chosen once and recorded before any termination is requested: a retry
 after a failed step requests the same instance. A second choice would shrink the group twice for one launch
 (docs/designs/capacity-ledger.md). A new node that has left with decrement has undone its launch: Cluster Autoscaler
-terminates nodes in this way that do not register."""
+terminates nodes in this way that do not register.
+
+The reconciler restarts a run whose execution died, and gives groups back the settings that could not be restored at the
+end of the last one. Nodes of a run carry our taint without a termination while replacements come up: they are named, so
+that no other reconciler removes it."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
@@ -14,13 +18,10 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from leeward.disruption.launching import launch_all
-from leeward.disruption.lease import read, retry_at, written
 from leeward.disruption.record import GONE, STAYED, DisruptionOutcome, DisruptionRecord, command_of
-from leeward.disruption.replacements import adopt, raise_sizes
-from leeward.disruption.run import DisruptionRun, Ends, Next
+from leeward.disruption.replacements import adopt, launch_all, raise_sizes, unprotect_launched
+from leeward.disruption.run import DisruptionRun, Ends, Next, read, restart, retry_at, written
 from leeward.disruption.savings import CENT_PARTS
-from leeward.disruption.scale_down_protection import unprotect_launched
 from leeward.disruption.terminations import return_to_service
 from leeward.errors import ClusterGoneError, ObjectGoneError
 from leeward.model.counts import count_of
@@ -172,3 +173,25 @@ def _request(record: DisruptionRecord, ports: Ports) -> None:
 
 
 STEPS = {"end": end, "give-up": give_up, "note-failure": note_failure}
+
+
+def reconcile_disruption(cluster: str, ports: Ports) -> tuple[frozenset[str], str | None]:
+    """Return (instances of the open run, the execution that was started for it): one read of the table."""
+    record = ports.disruptions.read(cluster)
+    if record is None:
+        return frozenset(), None
+    if record.open:
+        return frozenset(record.nodes.values()), restart(record, ports.disruption_executions, ports.clock)
+    if record.suspended or record.raised:
+        restored = restore_groups(record, ports, _upgraded(record, ports))
+        if restored != record:
+            ports.disruptions.write(restored)
+    return frozenset(), None
+
+
+def _upgraded(record: DisruptionRecord, ports: Ports) -> frozenset[str]:
+    """Return the groups of the record with an open upgrade, which has changed the same sizes: they are restored when it
+    has ended.
+    """
+    upgrades = {name: ports.upgrades.read(name) for name in {*record.suspended, *record.raised}}
+    return frozenset(name for name, upgrade in upgrades.items() if upgrade is not None and upgrade.ended is None)

@@ -11,16 +11,15 @@ from threading import Lock
 from typing import Any
 
 from leeward.disruption.annotations import changes_in, write_annotations, write_drift_events
-from leeward.disruption.blocked_events import write_blocked_events
-from leeward.disruption.blocked_nodes import MOST_NAMED, long_blocked
+from leeward.disruption.blocked_nodes import MOST_NAMED, long_blocked, write_blocked_events
 from leeward.disruption.candidates import Candidate, candidates
 from leeward.disruption.command import Command, Plan
-from leeward.disruption.launch_inputs import launch_inputs
-from leeward.disruption.lease import restart, start
 from leeward.disruption.observation import for_seconds, observe, seen_nodes
 from leeward.disruption.plan import plan_disruption, plan_in
 from leeward.disruption.planning_state import PlanningState
 from leeward.disruption.record import DisruptionRecord, groups_named
+from leeward.disruption.run import restart, start
+from leeward.disruption.targets import launch_inputs
 from leeward.drift.detect import all_drift, wanted_launches
 from leeward.errors import LeewardError
 from leeward.isolation import Executor, in_threads, isolate_errors

@@ -1,14 +1,17 @@
 """Observation of a cluster for a run: the snapshot, with the state that only the table holds.
 
 Decides nothing. Groups with an open upgrade are named, so that none of their nodes is a candidate and none of them
-launches; old nodes whose termination the upgrade has requested count against budgets before they carry a taint."""
+launches; old nodes whose termination the upgrade has requested count against budgets before they carry a taint.
 
-from collections.abc import Callable, Iterable
+Groups whose policy has an alarm that holds are left alone. Alarms are read with the observation that precedes each
+decision: before the plan, before the nodes are tainted, and before their terminations are requested. A run whose
+commands they hold is rolled back as for any other reason, and the cooldown of its groups follows."""
+
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import timedelta
 
 from leeward.cluster.facets import Known
-from leeward.disruption.alarms import with_alarms
 from leeward.disruption.record import LONGEST_COOLDOWN, DisruptionRecord
 from leeward.model.group import Group
 from leeward.model.node import Node, disruption_taint, untainted
@@ -16,9 +19,11 @@ from leeward.model.planning_memory import SeenNode
 from leeward.node_template.remembered import kept, key_of
 from leeward.ports import Ports
 from leeward.ports.clock import Clock
+from leeward.ports.monitoring import Alarms
 from leeward.ports.records import Upgrades
 from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.snapshot.gather import gather
+from leeward.workflow.alarms import read_each
 
 
 def observe(cluster: str, ports: Ports, record: DisruptionRecord | None) -> ClusterSnapshot:
@@ -118,3 +123,27 @@ def for_seconds(seconds: float, clock: Clock) -> Callable[[], bool]:
     """Return a function that says whether there is time for another try; it is called before each."""
     end = clock.now() + timedelta(seconds=seconds)
     return lambda: clock.now() < end
+
+
+def alarm_names(snapshot: ClusterSnapshot) -> dict[str, tuple[str, ...]]:
+    """Return the alarms of `disruption.alarms` by group, of the groups whose policy names any."""
+    policies = {name: snapshot.policy_of(group) for name, group in snapshot.groups.items()}
+    return {
+        name: policy.disruption.alarms
+        for name, policy in policies.items()
+        if policy is not None and policy.disruption.alarms
+    }
+
+
+def with_alarms(snapshot: ClusterSnapshot, alarms: Alarms) -> ClusterSnapshot:
+    """Return the snapshot in which the groups held by an alarm are blocked, with the reason. One read for all of them,
+    none where no policy names an alarm. Raises nothing.
+    """
+    names = alarm_names(snapshot)
+    readings = read_each(names, alarms)
+    held: Mapping[str, str] = {
+        group: f"disruption of its group {group} is held: {reading.holds}"
+        for group, reading in readings.items()
+        if reading.holds
+    }
+    return replace(snapshot, blocked_groups={**held, **snapshot.blocked_groups}) if held else snapshot

@@ -12,13 +12,19 @@ from leeward.budgets.healthy_pods import HealthSample, samples_of
 from leeward.disruption import completion
 from leeward.disruption.completion import roll_back
 from leeward.disruption.controller import claim_disruption
-from leeward.disruption.launching import launch_all
-from leeward.disruption.lease import is_leased, read, written
 from leeward.disruption.observation import observe
+from leeward.disruption.plan import revalidated
 from leeward.disruption.record import DisruptionRecord, command_of
-from leeward.disruption.replacements import JOINS_WITHIN, LAUNCHES_WITHIN, adopt, announce, readiness
-from leeward.disruption.run import DisruptionRun, Next
-from leeward.disruption.scale_down_protection import protect_launched
+from leeward.disruption.replacements import (
+    JOINS_WITHIN,
+    LAUNCHES_WITHIN,
+    adopt,
+    announce,
+    launch_all,
+    protect_launched,
+    readiness,
+)
+from leeward.disruption.run import DisruptionRun, Next, is_leased, read, written
 from leeward.disruption.terminations import (
     is_requested,
     request_terminations,
@@ -26,7 +32,6 @@ from leeward.disruption.terminations import (
     with_results,
     without_unreadable,
 )
-from leeward.disruption.validation import revalidated
 from leeward.errors import InvalidInputError
 from leeward.model.counts import count_of
 from leeward.model.group import AZ_REBALANCE

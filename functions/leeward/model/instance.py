@@ -10,6 +10,9 @@ from typing import Any, Self
 from leeward.model import well_known
 from leeward.model.times import as_instant
 
+ENDED = frozenset({"shutting-down", "terminated"})
+ALIVE = frozenset({"pending", "running"})  # it runs, or starts
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchAttributes:
@@ -68,10 +71,6 @@ def _groups_of_template(raw: Mapping[str, Any]) -> tuple[str, ...] | None:
         if not interface.get("DeviceIndex") and not interface.get("NetworkCardIndex"):
             found = interface.get("Groups") or found
     return tuple(sorted(set(found))) if found and all(name.startswith("sg-") for name in found) else None
-
-
-ENDED = frozenset({"shutting-down", "terminated"})
-ALIVE = frozenset({"pending", "running"})  # it runs, or starts
 
 
 class CapacityType(StrEnum):

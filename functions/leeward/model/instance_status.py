@@ -12,6 +12,9 @@ from leeward.model.times import as_instant
 
 CHECKS = {"SystemStatus": "system", "InstanceStatus": "instance", "AttachedEbsStatus": "attached EBS"}
 IMPAIRED = "impaired"
+CODES = ("instance-reboot", "system-reboot", "system-maintenance", "instance-retirement", "instance-stop")
+REBOOTS = frozenset({"instance-reboot", "system-reboot"})
+COMPLETED, CANCELED = "[Completed]", "[Canceled]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,11 +38,6 @@ class Impairment:
         details = [detail for status in failing.values() for detail in status.get("Details") or ()]
         since = [as_instant(detail["ImpairedSince"]) for detail in details if detail.get("ImpairedSince")]
         return cls(instance=raw["InstanceId"], checks=tuple(failing), since=min(since, default=None))
-
-
-CODES = ("instance-reboot", "system-reboot", "system-maintenance", "instance-retirement", "instance-stop")
-REBOOTS = frozenset({"instance-reboot", "system-reboot"})
-COMPLETED, CANCELED = "[Completed]", "[Canceled]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,9 @@ from leeward.model.well_known import FIRST_SEEN
 
 READY = "Ready"
 PRESSURES = frozenset({"MemoryPressure", "DiskPressure", "PIDPressure"})  # the kubelet's own, False on a healthy node
+RENEWED = timedelta(minutes=5)  # one write in so long for each node that has anything to note
+LOST_AFTER = timedelta(minutes=15)  # without a look
+Sight = tuple[datetime, datetime]  # first, last
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,12 +49,6 @@ def monitored(conditions: Iterable[Mapping[str, Any]], created: datetime) -> tup
         if (kind := text(raw.get("type"))) not in {"", READY}
         if kind not in PRESSURES or raw.get("status") != "False"
     )
-
-
-RENEWED = timedelta(minutes=5)  # one write in so long for each node that has anything to note
-LOST_AFTER = timedelta(minutes=15)  # without a look
-
-Sight = tuple[datetime, datetime]  # first, last
 
 
 def first_seen(node: Node, now: datetime) -> Mapping[str, datetime]:

@@ -10,6 +10,15 @@ from typing import Any, Self
 from leeward.errors import InvalidInputError
 from leeward.model.node import Taint
 
+EFFECTS = {
+    "NO_SCHEDULE": "NoSchedule",
+    "NO_EXECUTE": "NoExecute",
+    "PREFER_NO_SCHEDULE": "PreferNoSchedule",
+    "NoSchedule": "NoSchedule",
+    "NoExecute": "NoExecute",
+    "PreferNoSchedule": "PreferNoSchedule",
+}  # EKS' spelling and Kubernetes' -> Kubernetes'
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepairOverride:
@@ -71,16 +80,6 @@ class NodeRepair:
 
 
 NOT_REPAIRED = NodeRepair()
-
-
-EFFECTS = {
-    "NO_SCHEDULE": "NoSchedule",
-    "NO_EXECUTE": "NoExecute",
-    "PREFER_NO_SCHEDULE": "PreferNoSchedule",
-    "NoSchedule": "NoSchedule",
-    "NoExecute": "NoExecute",
-    "PreferNoSchedule": "PreferNoSchedule",
-}  # EKS' spelling and Kubernetes' -> Kubernetes'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

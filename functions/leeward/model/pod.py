@@ -17,6 +17,7 @@ FINISHED = frozenset({"Succeeded", "Failed"})
 UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
 _OF_ZONES = frozenset({*well_known.ZONE_KEYS, well_known.ZONE_ID_LABEL})
 DRAIN_TAINTS = (UNSCHEDULABLE, well_known.DISRUPTED_TAINT)  # of a node that drains
+TEMPLATE_HASH = "pod-template-hash"  # the Deployment controller labels its ReplicaSets' pods with it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -347,9 +348,6 @@ def toleration(raw: Mapping[str, Any]) -> Toleration:
 def _toleration(key: str, operator: str, value: str, effect: str) -> Toleration:
     """Build a toleration, cached: nearly every pod has the same two."""
     return Toleration(key=key, operator=operator, value=value, effect=effect)
-
-
-TEMPLATE_HASH = "pod-template-hash"  # the Deployment controller labels its ReplicaSets' pods with it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

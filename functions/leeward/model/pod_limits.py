@@ -40,6 +40,10 @@ _CONTAINERS = ("containers", "initContainers")
 _AMOUNTS = ("requests", "limits")
 _KEPT_RESOURCES = ("cpu", "memory")
 _READ = "that planning reads"
+RESOURCE_CLAIMS = "resource claims (DRA), and planning does not know which nodes have the devices"
+POD_GROUP = "a pod group, and the eviction of one member may cost the others"
+RESTART_RULES = "a rule that restarts all containers (RestartAllContainers), and planning does not know which nodes can"
+_GROUPS = ("schedulingGroup", "workloadRef")  # since Kubernetes 1.36, and its name in 1.35
 
 
 def beyond_limit(spec: Mapping[str, Any]) -> str:
@@ -160,12 +164,6 @@ def _mapping(raw: Any) -> Mapping[str, Any]:
 
 def _sequence(raw: Any) -> Sequence[Any]:
     return raw if isinstance(raw, list | tuple) else ()
-
-
-RESOURCE_CLAIMS = "resource claims (DRA), and planning does not know which nodes have the devices"
-POD_GROUP = "a pod group, and the eviction of one member may cost the others"
-RESTART_RULES = "a rule that restarts all containers (RestartAllContainers), and planning does not know which nodes can"
-_GROUPS = ("schedulingGroup", "workloadRef")  # since Kubernetes 1.36, and its name in 1.35
 
 
 def not_judged(spec: Mapping[str, Any]) -> str:

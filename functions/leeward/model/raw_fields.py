@@ -15,6 +15,7 @@ from leeward.model.visible import visible
 
 _WHOLE_NUMBER = re.compile(r"[+-]?0*([0-9]{1,19})")
 LEAST, GREATEST = -(2**63), 2**63 - 1
+_TEXT = {str}
 
 
 def parse_int(text: str) -> int | None:
@@ -26,9 +27,6 @@ def parse_int(text: str) -> int | None:
         return None
     value = -int(found[1]) if text[0] == "-" else int(found[1])
     return value if LEAST <= value <= GREATEST else None
-
-
-_TEXT = {str}
 
 
 def metadata_of(raw: Any, kind: str) -> Mapping[str, Any]:

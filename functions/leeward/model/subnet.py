@@ -10,6 +10,9 @@ from typing import Any, Self
 
 from leeward.model.times import format_instant, parse_instant
 
+LASTS = timedelta(minutes=2)  # by then the group lists the launched instance, and EC2 counts it
+SHORT_FOR = timedelta(minutes=10)  # after the last warning; Karpenter takes 3, when it requests the next type instead
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subnet:
@@ -37,10 +40,6 @@ class Subnet:
             tags={tag["Key"]: tag.get("Value", "") for tag in raw.get("Tags", ())},
             zone_id=raw.get("AvailabilityZoneId", ""),
         )
-
-
-LASTS = timedelta(minutes=2)  # by then the group lists the launched instance, and EC2 counts it
-SHORT_FOR = timedelta(minutes=10)  # after the last warning; Karpenter takes 3, when it requests the next type instead
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,6 +20,11 @@ from leeward.model.seen import Seen
 
 NEVER = timedelta.max
 _NEVER = -1
+MOST_A_DAY = 2  # reboots of one node by Leeward; what a third would be for needs another machine
+DAY = timedelta(days=1)
+AHEAD = timedelta(minutes=5)  # for the claim, a cold start and the settling of the empty node
+BACK_WITHIN = timedelta(minutes=15)  # from the reboot until the node has to be Ready; then it is replaced
+OVERDUE = timedelta(minutes=5)  # EC2 takes an instance within seconds of the moment that it has announced
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,12 +77,6 @@ class DrainOptions:
 
 
 BY_POLICY = DrainOptions()  # a call without flags
-
-
-MOST_A_DAY = 2  # reboots of one node by Leeward; what a third would be for needs another machine
-DAY = timedelta(days=1)
-AHEAD = timedelta(minutes=5)  # for the claim, a cold start and the settling of the empty node
-BACK_WITHIN = timedelta(minutes=15)  # from the reboot until the node has to be Ready; then it is replaced
 
 
 class RebootBy(StrEnum):
@@ -408,7 +407,6 @@ def execution_name(instance: str, attempt: int) -> str:
 
 ABRUPT = (CauseKind.SPOT_INTERRUPTION, CauseKind.CAPACITY_RESERVATION)  # two minutes after the warning
 TAKEN = (*ABRUPT, CauseKind.CAPACITY_BLOCK)  # EC2 ends the instance at the deadline, whatever runs there
-OVERDUE = timedelta(minutes=5)  # EC2 takes an instance within seconds of the moment that it has announced
 
 
 def taken_at(record: TerminationRecord, now: datetime) -> datetime | None:

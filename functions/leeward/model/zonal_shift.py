@@ -16,6 +16,10 @@ from typing import Any
 from leeward.model.termination import Cause
 from leeward.model.times import as_instant, format_instant, parse_instant
 
+APPLIED = "APPLIED"
+NEVER = datetime(2000, 1, 1, tzinfo=UTC)  # time of a sheet that no answer of ARC stands behind
+REMEMBERED = timedelta(minutes=15)  # a shift that has ended, so that its end is reported
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupSizes:
@@ -141,11 +145,6 @@ def _instant(at: datetime | None) -> str | None:
 
 def _parsed(text: str | None) -> datetime | None:
     return None if text is None else parse_instant(text)
-
-
-APPLIED = "APPLIED"
-NEVER = datetime(2000, 1, 1, tzinfo=UTC)  # time of a sheet that no answer of ARC stands behind
-REMEMBERED = timedelta(minutes=15)  # a shift that has ended, so that its end is reported
 
 
 class ShiftKind(StrEnum):

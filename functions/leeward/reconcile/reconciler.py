@@ -65,7 +65,7 @@ def _give_back_after_upgrades(state: ClusterState, ports: Ports, result: Reconci
 
 def _unprotect_from_scale_down(state: ClusterState, ports: Ports, result: ReconcileResult) -> None:
     if any(well_known.KEPT_FOR in node.annotations for node in state.nodes):
-        from leeward.disruption.scale_down_protection import unprotect_after_disruptions  # late, as above
+        from leeward.disruption.replacements import unprotect_after_disruptions  # late, as above
         from leeward.upgrade.reconciler import unprotect_after_upgrades
 
         result.restored += unprotect_after_upgrades(state.cluster, state.nodes, ports)
@@ -188,7 +188,7 @@ class _ClusterReconciler:
 
     def _resume_disruption(self, ports: Ports) -> frozenset[str]:
         """Start the execution of an open disruption run again if it died; return the instances of the run."""
-        from leeward.disruption.reconciler import reconcile_disruption  # late, as above
+        from leeward.disruption.completion import reconcile_disruption  # late, as above
 
         instances, execution = reconcile_disruption(self.cluster, ports)
         self.result.restarted += [execution] if execution else []

@@ -92,9 +92,7 @@ OF_DISRUPTION = (
     Mutation(
         name="a stopped disruption run is never taken up again",
         story="relies on the execution that was started",
-        breaks=edited(
-            edit(f"{DISRUPTION}.lease.restart", "return start(record, disruption_executions)", "return None")
-        ),
+        breaks=edited(edit(f"{DISRUPTION}.run.restart", "return start(record, disruption_executions)", "return None")),
         rules=frozenset({Rule.DISRUPTION, Rule.STALE_TAINT}),
         scenario=DISRUPTIONS_HARSH,
     ),

@@ -202,7 +202,7 @@ OF_THE_COMMAND_LINE = (
     Planted(
         name="a pod that a run has moved is planned on its old node",
         story="removes nodes from the state, and leaves pods as they are",
-        edits=(edit("leeward.disruption.aftermath._specs", "yield replace(pod, node=moved[pod.key])", "yield pod"),),
+        edits=(edit("leeward.disruption.outlook._specs", "yield replace(pod, node=moved[pod.key])", "yield pod"),),
         tests=OUTLOOK,
     ),
     Planted(

@@ -86,7 +86,7 @@ OF_DRIFT = (
     Planted(
         name="a command whose new node did not serve is planned again",
         story="counts on the second validation, which drops it each time",
-        edits=(edit("leeward.disruption.launch_inputs.why_failed_before", "if failed is None:", "if True:"),),
+        edits=(edit("leeward.disruption.targets.why_failed_before", "if failed is None:", "if True:"),),
         tests=("tests/unit/disruption/test_remembered.py",),
     ),
     Planted(
@@ -120,12 +120,12 @@ OF_DRIFT = (
         story="remembers every command that was dropped",
         edits=(
             edit(
-                "leeward.disruption.validation.revalidated",
+                "leeward.disruption.plan.revalidated",
                 "if expensive or command.nodes in unplaced:",
                 "if number in dropped:",
             ),
             edit(
-                "leeward.disruption.validation.revalidated",
+                "leeward.disruption.plan.revalidated",
                 "unfit[number] = expensive or unplaced[command.nodes]",
                 "unfit[number] = dropped[number]",
             ),

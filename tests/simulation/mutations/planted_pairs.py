@@ -89,7 +89,7 @@ OF_PAIRS = (
         story="keeps the blocks that are there already",
         edits=(
             edit(
-                "leeward.disruption.alarms.with_alarms",
+                "leeward.disruption.observation.with_alarms",
                 "{**held, **snapshot.blocked_groups}) if held",
                 "snapshot.blocked_groups or held) if held",
             ),

@@ -159,7 +159,7 @@ OF_PLANNING = (
         story="makes the client token from the time",
         edits=(
             edit(
-                "leeward.disruption.launching._fulfilled",
+                "leeward.disruption.replacements._fulfilled",
                 "token = launch_token(record, key, subnet)",
                 "token = f'{launch_token(record, key, subnet)}-{ports.clock.now():%H%M%S}'",
             ),
@@ -175,7 +175,7 @@ OF_PLANNING = (
     Planted(
         name="nodes of one launch expire together",
         story="reads the spread of expireAfter and gives every node the middle of it",
-        edits=(edit("leeward.disruption.lifetime.lifetime", "_position(node.instance_id or node.name)", "0"),),
+        edits=(edit("leeward.disruption.candidates.lifetime", "_position(node.instance_id or node.name)", "0"),),
         tests=("tests/unit/disruption/test_lifetime.py",),
     ),
     Planted(
@@ -280,7 +280,7 @@ OF_PLANNING = (
         story="writes an Event for whatever has a verdict",
         edits=(
             edit(
-                "leeward.disruption.blocked_events.blocked_event",
+                "leeward.disruption.blocked_nodes.blocked_event",
                 "consolidation.why_off(snapshot, policy) or",
                 "",
             ),
@@ -302,13 +302,15 @@ OF_PLANNING = (
     Planted(
         name="the disruption window of a pod is always open",
         story="reads the schedule and not the time",
-        edits=(edit("leeward.disruption.pod_window.is_open", "is_active(window, now)", "True"),),
+        edits=(edit("leeward.disruption.do_not_disrupt.is_window_open", "is_active(window, now)", "True"),),
         tests=("tests/unit/disruption/test_pod_window.py",),
     ),
     Planted(
         name="a disruption window that cannot be read is none",
         story="takes a mistake of the pod's author for no limit",
-        edits=(edit("leeward.disruption.pod_window.is_open", "window is not None and", "window is None or"),),
+        edits=(
+            edit("leeward.disruption.do_not_disrupt.is_window_open", "window is not None and", "window is None or"),
+        ),
         tests=("tests/unit/disruption/test_pod_window.py",),
     ),
     Planted(

@@ -4,11 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from leeward.disruption.alarms import with_alarms
 from leeward.disruption.candidates import candidates
-from leeward.disruption.plan import plan_disruption
+from leeward.disruption.observation import with_alarms
+from leeward.disruption.plan import plan_disruption, validate
 from leeward.disruption.targets import targets
-from leeward.disruption.validation import validate
 from leeward.errors import ThrottledError
 from tests.fakes.upgrades import FakeAlarms
 from tests.unit.disruption.fleet import NOON, a_fleet, a_policy, rules

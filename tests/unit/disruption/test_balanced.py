@@ -6,8 +6,7 @@ import pytest
 
 from leeward.disruption.balanced import Share, Totals, disruption_cost, score, totals_of
 from leeward.disruption.command import MethodName
-from leeward.disruption.plan import plan_disruption
-from leeward.disruption.validation import validate
+from leeward.disruption.plan import plan_disruption, validate
 from tests.unit.disruption.fleet import a_fleet, a_policy, rules
 
 BALANCED = rules(consolidation_policy="Balanced", savings_per_hour=0.0, savings_percent=0.0)

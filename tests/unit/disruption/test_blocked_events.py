@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from leeward.disruption.blocked_events import DISRUPTION_BLOCKED, UNCONSOLIDATABLE, blocked_event, write_blocked_events
+from leeward.disruption.blocked_nodes import DISRUPTION_BLOCKED, UNCONSOLIDATABLE, blocked_event, write_blocked_events
 from leeward.disruption.command import MethodName
 from leeward.disruption.plan import plan_disruption
 from leeward.disruption.planning_state import always

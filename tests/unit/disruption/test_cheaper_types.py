@@ -1,6 +1,6 @@
 """Estimate of what instance types would save that no group launches."""
 
-from leeward.disruption.cheaper_types import cheaper_types_save
+from leeward.disruption.alternatives import cheaper_types_save
 from leeward.disruption.command import MethodName
 from leeward.disruption.plan import plan_in
 from leeward.disruption.planning_state import PlanningState

@@ -5,9 +5,8 @@ import pytest
 from leeward.disruption.command import Decision, MethodName
 from leeward.disruption.methods import multi_node_consolidation
 from leeward.disruption.methods.consolidation import Consolidation
-from leeward.disruption.plan import plan_disruption
+from leeward.disruption.plan import plan_disruption, validate
 from leeward.disruption.planning_state import PlanningState
-from leeward.disruption.validation import validate
 from leeward.policy.document import Reason
 from tests.unit.disruption.fleet import a_budget, a_fleet, a_policy, rules
 

@@ -5,8 +5,8 @@ from datetime import timedelta
 
 import pytest
 
+from leeward.disruption.completion import reconcile_disruption
 from leeward.disruption.controller import decide_once
-from leeward.disruption.reconciler import reconcile_disruption
 from leeward.disruption.record import DisruptionOutcome
 from leeward.errors import AccessDeniedError, ClusterUnreachableError, ThrottledError
 from leeward.ports.kubernetes import Listed

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from leeward.disruption.command import Command, Decision, Replacement
-from leeward.disruption.launching import launch_all
+from leeward.disruption.replacements import launch_all
 from leeward.model.instance import CapacityType
 from tests.fakes.builders import GROUP, a_group, a_node, a_subnet, an_instance
 from tests.fakes.system import FakeSystem

@@ -4,8 +4,8 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 
 from leeward.disruption.annotations import annotation_changes
+from leeward.disruption.candidates import expires, lifetime, lifetime_left
 from leeward.disruption.command import MethodName
-from leeward.disruption.lifetime import expires, lifetime, lifetime_left
 from leeward.disruption.plan import plan_disruption
 from leeward.model.node import Node
 from leeward.policy.document import DisruptionPolicy

@@ -5,11 +5,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from leeward.blockers.blocker import Kind
-from leeward.disruption.blocked_events import DISRUPTION_BLOCKED, blocked_event
+from leeward.disruption.blocked_nodes import DISRUPTION_BLOCKED, blocked_event
 from leeward.disruption.candidates import candidates
-from leeward.disruption.do_not_disrupt import pod_opt_outs, why_pod_stays
+from leeward.disruption.do_not_disrupt import parse_window, pod_opt_outs, why_pod_stays
 from leeward.disruption.plan import plan_disruption
-from leeward.disruption.pod_window import parse_window
 from leeward.model.pod import Pod
 from leeward.policy.document import DrainPolicy, Window
 from tests.unit.blockers.test_blockers import NOW, a_pod, found

@@ -8,10 +8,9 @@ import pytest
 from leeward.disruption.command import MethodName
 from leeward.disruption.controller import claim, remember
 from leeward.disruption.observation import with_records
-from leeward.disruption.plan import plan_disruption
+from leeward.disruption.plan import plan_disruption, revalidated
 from leeward.disruption.planning_state import PlanningState
 from leeward.disruption.record import LONGEST_COOLDOWN, MOST_FAILED, DisruptionOutcome, SurgeNode
-from leeward.disruption.validation import revalidated
 from leeward.model.instance import LaunchAttributes
 from leeward.model.launch import LaunchSettings
 from tests.fakes.clock import FakeClock

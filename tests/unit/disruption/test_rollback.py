@@ -7,8 +7,8 @@ import pytest
 
 from leeward.disruption.command import Command, Decision, MethodName, Replacement
 from leeward.disruption.completion import roll_back
-from leeward.disruption.lease import written
 from leeward.disruption.record import DisruptionRecord, SurgeNode
+from leeward.disruption.run import written
 from leeward.model.capacity import Offset
 from leeward.model.instance import CapacityType
 from leeward.model.node import disruption_taint

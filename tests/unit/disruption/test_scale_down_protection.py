@@ -8,8 +8,8 @@ import pytest
 from leeward.disruption.command import Command, Decision, MethodName, Replacement
 from leeward.disruption.completion import end, give_up
 from leeward.disruption.record import DisruptionOutcome, DisruptionRecord, SurgeNode
+from leeward.disruption.replacements import protect_launched
 from leeward.disruption.run import DisruptionRun, Next
-from leeward.disruption.scale_down_protection import protect_launched
 from leeward.model.instance import CapacityType
 from leeward.model.well_known import KEPT_FOR, SCALE_DOWN_DISABLED
 from leeward.reconcile.reconciler import reconcile_once

@@ -5,8 +5,7 @@ from datetime import timedelta
 import pytest
 
 from leeward.disruption.command import Decision, MethodName
-from leeward.disruption.plan import plan_disruption
-from leeward.disruption.validation import validate
+from leeward.disruption.plan import plan_disruption, validate
 from tests.unit.disruption.fleet import ZONES, a_budget, a_fleet, a_policy, rules
 
 ZONE, HOST = "topology.kubernetes.io/zone", "kubernetes.io/hostname"

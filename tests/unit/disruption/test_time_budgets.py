@@ -7,9 +7,8 @@ import pytest
 from leeward.disruption import telemetry
 from leeward.disruption.command import MethodName
 from leeward.disruption.controller import AFTER_SEARCH, SEARCH, PlannerResult, search_budget
-from leeward.disruption.plan import plan_disruption
+from leeward.disruption.plan import plan_disruption, validate
 from leeward.disruption.planning_state import PlanningState
-from leeward.disruption.validation import validate
 from leeward.scheduling.outcome import NO_TIME
 from leeward.scheduling.packing import attempt
 from leeward.time_budget import SearchTime, TimeBudget

@@ -3,8 +3,7 @@
 from datetime import timedelta
 
 from leeward.disruption.command import MethodName
-from leeward.disruption.plan import plan_disruption
-from leeward.disruption.validation import validate
+from leeward.disruption.plan import plan_disruption, validate
 from tests.unit.disruption.fleet import a_budget, a_fleet, a_policy, rules
 
 

@@ -226,7 +226,7 @@ def test_the_taint_stays_on_nodes_of_a_disruption_run(known, monkeypatch):
             raise ThrottledError("rate exceeded")
         return frozenset({NODE}), None
 
-    monkeypatch.setattr("leeward.disruption.reconciler.reconcile_disruption", reconcile_disruption)
+    monkeypatch.setattr("leeward.disruption.completion.reconcile_disruption", reconcile_disruption)
     system = a_system(tainted=True)
     for _ in range(3):
         reconcile_once(system.ports)

@@ -11,8 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from leeward.disruption.candidates import Candidate
-from leeward.disruption.methods.multi_node_consolidation import affordable, best_sets
-from leeward.disruption.methods.proposals import Proposal, with_spare
+from leeward.disruption.methods.multi_node_consolidation import Proposal, affordable, best_sets, with_spare
 from leeward.disruption.planning_state import PlanningState
 from leeward.disruption.savings import CENT_PARTS, threshold
 from leeward.disruption.targets import Target

@@ -1,9 +1,10 @@
 """Consolidation: nodes whose pods fit on free capacity, or on free capacity and one cheaper node.
 
-Several nodes at once are tried before any single one. Empty nodes are handled by the emptiness method. Source:
-Karpenter, pkg/controllers/disruption/{consolidation,multinodeconsolidation,singlenodeconsolidation}.go."""
+Several nodes at once are tried before any single one; of single nodes, which can be deleted or replaced by a cheaper
+node, and if not, why. Empty nodes are handled by the emptiness method. Source: Karpenter,
+pkg/controllers/disruption/{consolidation,multinodeconsolidation,singlenodeconsolidation}.go."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 
 from leeward.disruption.balanced import LEAST_SCORE
@@ -16,18 +17,112 @@ from leeward.disruption.methods.method import NO_TIME, considered, in_order, no_
 from leeward.disruption.methods.multi_node_consolidation import (
     MOST_TARGETS,
     RUNNERS_UP,
+    Proposal,
     is_exhaustive,
     multi_node_proposals,
+    with_zones,
 )
-from leeward.disruption.methods.proposals import Proposal
-from leeward.disruption.methods.single_node_consolidation import SingleNodeConsolidation
-from leeward.disruption.planning_state import PlanningState
-from leeward.disruption.savings import dollars, price_of_all, saved, score_of
-from leeward.disruption.targets import targets
+from leeward.disruption.planning_state import PlanningState, Removal, on_free_capacity, with_new_nodes
+from leeward.disruption.savings import dollars, price_of_all, reason_not_worth, saved, score_of
+from leeward.disruption.targets import Target, targets, why_failed_before, why_no_spot
 from leeward.policy.document import NodePolicy, Reason
 from leeward.snapshot.cluster import ClusterSnapshot
 
 FOR_DELETIONS, FOR_SETS, FOR_REPLACEMENTS = 0.4, 0.5, 0.6  # of the time left; the command sequences take the rest
+
+
+class SingleNodeConsolidation:
+    """One run's pass over single nodes. `targets`: the cheapest first."""
+
+    def __init__(self, state: PlanningState, known: tuple[tuple[Target, ...], Mapping[str, str]]) -> None:
+        self._state = state
+        self.targets, self._no_targets = known
+
+    def deletions(self, candidates: Iterable[Candidate]) -> dict[str, Removal]:
+        """Return the candidates tried, with the result of removing each; a missing one was not reached in time."""
+        tried: dict[str, Removal] = {}
+        for candidate in candidates:
+            if not self._state.more():
+                break
+            removal = on_free_capacity(self._state, [candidate])
+            if removal.why == NO_TIME:
+                break
+            tried[candidate.name] = removal
+        return tried
+
+    def proposals(self, candidates: Sequence[Candidate], tried: Mapping[str, Removal]) -> dict[str, Proposal | str]:
+        """Return for each candidate its proposal alone, else why there is none, in their order."""
+        return {one.name: self._alone(one, tried.get(one.name)) for one in candidates}
+
+    def _alone(self, candidate: Candidate, removal: Removal | None) -> Proposal | str:
+        if removal is None:
+            return NO_TIME
+        usage = self._state.usage
+        blocked = ""
+        if not removal.why:
+            blocked = usage.reason_not_to_shrink(candidate) or reason_not_worth([candidate], 0.0)
+            if not blocked:
+                return Proposal(nodes=(candidate,), placements=removal.placements)
+        replaced = self._replaced(candidate)
+        if isinstance(replaced, Proposal):
+            return replaced
+        return (
+            f"its pods fit on other nodes, but {blocked}; {replaced}"
+            if blocked
+            else f"{removal.why.rstrip('.')}; {replaced}"
+        )
+
+    def _replaced(self, candidate: Candidate) -> Proposal | str:
+        """Replace the candidate by one node of the cheapest group that is possible."""
+        if candidate.price is None:
+            return "its price is not known, so nothing is known to be cheaper"
+        refusals: list[str] = []
+        for target in self.targets:
+            why = self._reason_against(candidate, target)
+            if not why and not self._state.more():
+                return NO_TIME
+            proposal = why or self._by(candidate, target)
+            if isinstance(proposal, Proposal):
+                return proposal
+            refusals.append(proposal)
+        return refusals[0] if refusals else self._nothing_to_launch()
+
+    def _reason_against(self, candidate: Candidate, target: Target) -> str:
+        """Return why the target is not possible, as far as that is known without a try."""
+        expensive = reason_not_worth([candidate], target.cheapest)
+        if expensive:
+            cheapest = dollars(target.cheapest)
+            return f"{expensive} ({target.group} costs {cheapest} or more an hour, the node {_price(candidate)})"
+        spot = why_no_spot(candidate, target)
+        if spot:
+            return spot
+        if not target.can_launch([candidate]):
+            return f"group {target.group} is at its MaxSize"
+        if not self._state.usage.may_shrink([candidate], grows=target.group):
+            return self._state.usage.reason_not_to_shrink(candidate)
+        return why_failed_before(self._state.snapshot, [candidate], target.group)
+
+    def _by(self, candidate: Candidate, target: Target) -> Proposal | str:
+        removal = with_new_nodes(self._state, [candidate], target)
+        if removal.why == NO_TIME:
+            return NO_TIME
+        if removal.why:
+            return f"with a new node of {target.group} too: {removal.why}"
+        if not removal.new_nodes:
+            return f"a new node of {target.group} would not be needed"
+        expensive = reason_not_worth([candidate], removal.price)
+        if expensive:
+            return f"{expensive} ({target.group} in {removal.new_nodes[0].zone} is {dollars(removal.price)})"
+        return with_zones(self._state, (candidate,), target, removal)
+
+    def _nothing_to_launch(self) -> str:
+        if not self._no_targets:
+            return "no group can launch anything in its place"
+        return "; ".join(f"group {name} is no target: {why}" for name, why in sorted(self._no_targets.items()))
+
+
+def _price(candidate: Candidate) -> str:
+    return "unknown" if candidate.price is None else dollars(candidate.price)
 
 
 class Consolidation:

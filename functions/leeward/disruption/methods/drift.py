@@ -8,8 +8,7 @@ from datetime import datetime
 
 from leeward.disruption.candidates import Candidate
 from leeward.disruption.command import MethodName, Outcome
-from leeward.disruption.methods.method import no_section
-from leeward.disruption.methods.replace_nodes import replace_in_turn
+from leeward.disruption.methods.method import no_section, replace_in_turn
 from leeward.disruption.planning_state import PlanningState
 from leeward.drift.detect import Drifted, Remedy
 from leeward.policy.document import Reason

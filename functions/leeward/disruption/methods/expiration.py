@@ -5,11 +5,9 @@ replacements come first, budgets and opt-outs hold (docs/features.md, K1, K7).""
 
 from datetime import UTC, datetime, timedelta
 
-from leeward.disruption.candidates import Candidate
+from leeward.disruption.candidates import Candidate, expires, lifetime
 from leeward.disruption.command import MethodName, Outcome
-from leeward.disruption.lifetime import expires, lifetime
-from leeward.disruption.methods.method import no_section
-from leeward.disruption.methods.replace_nodes import replace_in_turn
+from leeward.disruption.methods.method import no_section, replace_in_turn
 from leeward.disruption.planning_state import PlanningState
 from leeward.model.node import Node
 from leeward.policy.document import NodePolicy, Reason
