@@ -115,7 +115,7 @@ def test_every_key_that_a_role_allows_is_used_or_has_a_reason(recorded, function
 
 @pytest.mark.parametrize("function", sorted(PERMISSIONS))
 def test_a_function_that_starts_executions_may_wake_the_one_that_runs(recorded, function):
-    """A cause that joins a termination ends the pause of its execution (`leeward.termination.execution.start`)."""
+    """A cause that joins a termination ends the pause of its execution (`leeward.termination.requests.start`)."""
     needed = {action for method, action in STARTS.items() if method in recorded.ports[function]}
     allowed = {permission.action for permission in PERMISSIONS[function]}
     assert needed <= allowed

@@ -8,7 +8,7 @@ import pytest
 from leeward.model.group import ScalingActivity
 from leeward.model.termination import CauseKind, Outcome, Status
 from leeward.policy.document import DrainPolicy
-from leeward.termination.freshness import MAX_AGE
+from leeward.termination.situation import MAX_AGE
 from tests.fakes.builders import GROUP
 from tests.fakes.clock import START
 from tests.state_machines.test_detach_deadlines import Happens

@@ -8,7 +8,7 @@ import pytest
 from leeward.errors import AwsUnavailableError, ThrottledError
 from leeward.model.termination import Cause, CauseKind, Outcome, Status
 from leeward.policy.document import DrainPolicy
-from leeward.termination.execution import start_unclaimed
+from leeward.termination.requests import start_unclaimed
 from leeward.termination.run import Run
 from tests.fakes.builders import a_subject
 from tests.fakes.clock import START

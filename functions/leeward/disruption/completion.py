@@ -28,7 +28,7 @@ from leeward.model.counts import count_of
 from leeward.model.group import AZ_REBALANCE
 from leeward.ports import Ports
 from leeward.termination.given_up_launches import Launch, offsetting, request_offset, undone
-from leeward.termination.readable_records import read_apart
+from leeward.termination.requests import read_apart
 
 __all__ = ["STAYED", "STEPS", "end", "give_up", "note_failure", "restore_groups"]
 GROWTH_PAUSE = 30  # seconds between two checks for the launches of a raised desired size

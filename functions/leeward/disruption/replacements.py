@@ -42,8 +42,8 @@ from leeward.ports import Ports
 from leeward.ports.clock import Clock
 from leeward.ports.kubernetes import Clusters
 from leeward.ports.records import Catalog
-from leeward.termination.freshness import LAUNCH_MAX_AGE
 from leeward.termination.maximum_size import owners_maximum
+from leeward.termination.situation import LAUNCH_MAX_AGE
 from leeward.workflow.scale_down_protection import owners, protect, release, release_all
 
 LAUNCHES_WITHIN = timedelta(hours=2)  # for which a run stays open for an instance that the group has not launched

@@ -41,7 +41,7 @@ from leeward.ports.clock import Clock
 from leeward.ports.records import Catalog
 from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.termination.maximum_size import owners_maximum
-from leeward.termination.readable_records import read_apart
+from leeward.termination.requests import read_apart
 from leeward.workflow.lease import guarded
 from leeward.workflow.steps import Step
 

@@ -18,8 +18,7 @@ from leeward.model.termination import Cause, Outcome, Status, TerminationRecord
 from leeward.ports import Ports
 from leeward.ports.compute import Instances
 from leeward.termination import capacity_ledger
-from leeward.termination.execution import request, subject_of
-from leeward.termination.unclaimed_nodes import untaint_unclaimed
+from leeward.termination.requests import request, subject_of, untaint_unclaimed
 
 
 def taint_nodes(record: DisruptionRecord, ports: Ports) -> int:

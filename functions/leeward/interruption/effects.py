@@ -19,9 +19,9 @@ from leeward.model.zonal_shift import ShiftSource, ZonalShift
 from leeward.ports import Ports
 from leeward.telemetry import about
 from leeward.termination.decisions import retry_after
-from leeward.termination.execution import start, start_unclaimed
 from leeward.termination.heartbeats import AT_EVERY_CHANCE, record_heartbeat
-from leeward.termination.instance_state import survey
+from leeward.termination.requests import start, start_unclaimed
+from leeward.termination.situation import survey
 
 RESTARTS_AT_ONCE = 3  # an execution that keeps dying is left to the minute reconciler, with growing pauses
 

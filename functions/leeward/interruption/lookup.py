@@ -31,7 +31,7 @@ from leeward.ports.clock import Clock
 from leeward.ports.compute import Instances
 from leeward.ports.kubernetes import Clusters, Kubernetes
 from leeward.ports.records import Claims
-from leeward.termination.readable_records import read_apart
+from leeward.termination.requests import read_apart
 
 READ_SINGLY = 3  # Nodes; more are listed
 R = TypeVar("R")

@@ -13,7 +13,7 @@ from leeward.model.seen import SeenGroup
 from leeward.model.termination import ABRUPT, CauseKind, Outcome, Status, TerminationRecord
 from leeward.policy.document import NodePolicy
 from leeward.policy.selection import named_by
-from leeward.termination.freshness import group_fact, instance_fact
+from leeward.termination.situation import group_fact, instance_fact
 
 TAKEN = frozenset({Kind.SPOT_INTERRUPTION, Kind.CAPACITY_RESERVATION})  # EC2 takes it, whatever its group's state
 

@@ -1,6 +1,6 @@
 """Last observation of its instance on AWS by a termination: it is passed in the record from step to step.
 
-`leeward.termination.freshness` alone decides which of it a step may use, and for how long."""
+`leeward.termination.situation` alone decides which of it a step may use, and for how long."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

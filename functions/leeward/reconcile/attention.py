@@ -17,7 +17,7 @@ from leeward.model.times import format_instant
 from leeward.policy.document import Heartbeat
 from leeward.ports import Ports
 from leeward.reconcile.result import Notice, ReconcileResult
-from leeward.termination import heartbeat_times
+from leeward.termination import heartbeats
 from leeward.termination.drain_events import BLOCKED_AFTER
 from leeward.termination.progress import moved_last
 
@@ -89,7 +89,7 @@ def _waits(
 ) -> Iterator[tuple[timedelta, timedelta]]:
     """Yield for each hook the time for which heartbeats can keep it waiting, and that below which its end is near."""
     for hook in hooks:
-        since = heartbeat_times.held_since(record, hook)
+        since = heartbeats.held_since(record, hook)
         longest = timedelta(seconds=hook.heartbeat_timeout) * LONGEST_HOOK_WAIT_TIME_OUTS
         wait = min(heartbeat.until, LONGEST_HOOK_WAIT, longest)
         if since is not None:

@@ -14,7 +14,7 @@ from leeward.model.times import format_instant
 from leeward.ports import Ports
 from leeward.ports.clock import Clock
 from leeward.reconcile.result import ReconcileResult
-from leeward.termination.execution import start, subject_of
+from leeward.termination.requests import start, subject_of
 
 
 def drain_capacity_blocks(state: ClusterState, ports: Ports, result: ReconcileResult) -> None:

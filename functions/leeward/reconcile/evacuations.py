@@ -23,8 +23,7 @@ from leeward.reconcile.result import ReconcileResult
 from leeward.reconcile.zone_balance import balanced, resume, suspend
 from leeward.reconcile.zone_record import written
 from leeward.termination.decisions import only_evacuated
-from leeward.termination.execution import start, subject_of
-from leeward.termination.readable_records import read_apart
+from leeward.termination.requests import read_apart, start, subject_of
 
 EVENT = "ZoneEvacuation"  # reason of the Event on each node that leaves
 

@@ -14,8 +14,8 @@ from leeward.reconcile.result import ReconcileResult
 from leeward.retry import retry
 from leeward.termination import decisions
 from leeward.termination.drain_step import taint_node
-from leeward.termination.execution import start
-from leeward.termination.instance_state import survey
+from leeward.termination.requests import start
+from leeward.termination.situation import survey
 
 
 def open_executions(clock: Clock, executions: Executions, result: ReconcileResult) -> Facet[frozenset[str]]:

@@ -16,7 +16,7 @@ from leeward.model.termination import Cause, CauseKind, Status
 from leeward.ports import Ports
 from leeward.ports.compute import Instances
 from leeward.reconcile.result import ReconcileResult
-from leeward.termination.execution import start, subject_of
+from leeward.termination.requests import start, subject_of
 
 
 def release_nodes_without_instances(cluster: str, nodes: Iterable[Node], ports: Ports, result: ReconcileResult) -> None:

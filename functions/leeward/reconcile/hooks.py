@@ -21,9 +21,9 @@ from leeward.reconcile.attention import note_hook_ends
 from leeward.reconcile.records import is_open, read_records
 from leeward.reconcile.result import ReconcileResult
 from leeward.retry import retry
-from leeward.termination.execution import start, subject_of
 from leeward.termination.heartbeats import AT_EVERY_CHANCE, TWO_PASSES, keep_waiting
-from leeward.termination.instance_state import UNSELECTED, of_ours
+from leeward.termination.requests import start, subject_of
+from leeward.termination.situation import UNSELECTED, of_ours
 
 
 def settle_hooks(state: ClusterState, ports: Ports, result: ReconcileResult) -> None:

@@ -18,7 +18,7 @@ from leeward.reconcile.hooks import answer, handling_is_off, members_in, our_hoo
 from leeward.reconcile.records import is_open
 from leeward.reconcile.result import ReconcileResult
 from leeward.retry import retry
-from leeward.termination.readable_records import read_apart
+from leeward.termination.requests import read_apart
 
 AGAIN_AFTER = 2.0  # seconds
 BOOTS_WITHIN = timedelta(minutes=15)  # as in termination.placement_inputs and upgrades: a later boot is not expected

@@ -9,7 +9,7 @@ from leeward.ports.clock import Clock
 from leeward.ports.records import Claims
 from leeward.reconcile.result import ReconcileResult
 from leeward.retry import retry
-from leeward.termination.readable_records import read_apart
+from leeward.termination.requests import read_apart
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,7 +32,7 @@ from leeward.reconcile.managed_repair import rules_of
 from leeward.reconcile.result import ReconcileResult
 from leeward.reconcile.second_observation import seen_before
 from leeward.reconcile.unhealthy_nodes import Act, Verdict, verdicts
-from leeward.termination.execution import start, subject_of
+from leeward.termination.requests import start, subject_of
 
 COOLDOWN = timedelta(hours=1)  # a node that was returned to service is left to its owner for so long
 EVENT = "UnhealthyNode"  # reason of the Event on the Node

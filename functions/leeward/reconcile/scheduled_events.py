@@ -17,7 +17,7 @@ from leeward.reconcile.records import read_records
 from leeward.reconcile.result import ReconcileResult
 from leeward.reconcile.withdrawn import Listed, drop_withdrawn_maintenance
 from leeward.termination.decisions import FAR_AHEAD
-from leeward.termination.execution import start, subject_of
+from leeward.termination.requests import start, subject_of
 
 
 def claim_scheduled_events(state: ClusterState, ports: Ports, result: ReconcileResult) -> None:

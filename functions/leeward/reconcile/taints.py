@@ -13,7 +13,7 @@ from leeward.ports import Ports
 from leeward.ports.autoscaling import Groups
 from leeward.reconcile.records import read_records
 from leeward.reconcile.result import ReconcileResult
-from leeward.termination.unclaimed_nodes import untaint_unclaimed
+from leeward.termination.requests import untaint_unclaimed
 
 SECOND_OBSERVATION = timedelta(minutes=10)
 

@@ -14,7 +14,7 @@ from leeward.ports import Ports
 from leeward.reconcile.result import ReconcileResult
 from leeward.reconcile.second_observation import seen_before
 from leeward.termination.decisions import CANCELLED, is_cancelled
-from leeward.termination.execution import start
+from leeward.termination.requests import start
 
 EVENT = "TerminationCancelled"
 RUNNING = "running"

@@ -14,13 +14,13 @@ from leeward.ports.clock import Clock
 from leeward.ports.kubernetes import Kubernetes
 from leeward.termination import deadlines
 from leeward.termination.drain_pause import pause_drain
-from leeward.termination.instance_state import InstanceState
 from leeward.termination.run import Next, Run
+from leeward.termination.situation import Situation
 
 INITIALIZED_WITHIN = timedelta(seconds=60)  # a Node that has registered; the cloud controller takes seconds
 
 
-def last_known(situation: InstanceState, started: datetime, kubernetes: Kubernetes, now: datetime) -> Node | None:
+def last_known(situation: Situation, started: datetime, kubernetes: Kubernetes, now: datetime) -> Node | None:
     """Return the deleted Node of the instance by its noted name, for a drain whose time is not over. None: no Node was
     noted, or another instance has its name.
     """
@@ -32,9 +32,7 @@ def last_known(situation: InstanceState, started: datetime, kubernetes: Kubernet
     return _deleted(name, record)
 
 
-def without_node(
-    run: Run, situation: InstanceState, started: datetime, uninitialized: Sequence[Node], clock: Clock
-) -> Run:
+def without_node(run: Run, situation: Situation, started: datetime, uninitialized: Sequence[Node], clock: Clock) -> Run:
     """Wait for the cloud controller where it has not initialized a Node yet: it may be the instance's, and take pods
     between this look and the termination. Otherwise there is nothing to drain.
     """

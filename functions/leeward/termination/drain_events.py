@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 from leeward.model.node import Node
 from leeward.ports import Ports
 from leeward.ports.kubernetes import Kubernetes
-from leeward.termination.instance_state import InstanceState
 from leeward.termination.progress import Progress, moved_last
+from leeward.termination.situation import Situation
 from leeward.termination.target_deregistration import Awaited
 
 DEREGISTERING, DETACHING = "AwaitingDeregistration", "AwaitingVolumeDetachment"  # reasons of Events
@@ -17,7 +17,7 @@ BLOCKED_AFTER = timedelta(seconds=30)  # without a pod that moved: until then a 
 LONGEST = 1000
 
 
-def report_awaited(awaited: Awaited, reason: str, node: Node, situation: InstanceState, ports: Ports) -> str:
+def report_awaited(awaited: Awaited, reason: str, node: Node, situation: Situation, ports: Ports) -> str:
     """Record the awaited objects where people look, and return them as one sentence."""
     record, why = situation.record, "; ".join(awaited.sentences)
     ports.claims.note_attempt(record.instance, record.attempt, blocked_by=awaited.sentences)
@@ -28,7 +28,7 @@ def report_awaited(awaited: Awaited, reason: str, node: Node, situation: Instanc
 
 def report_blocked(
     node: Node,
-    situation: InstanceState,
+    situation: Situation,
     started: datetime,
     why: str,
     progress: Progress,

@@ -10,9 +10,9 @@ from math import ceil
 from leeward.model.termination import CauseKind, TerminationRecord, detach_deadline
 from leeward.model.times import format_instant, parse_instant
 from leeward.ports.clock import Clock
-from leeward.termination import deadlines, decisions, heartbeat_times
-from leeward.termination.instance_state import InstanceState
+from leeward.termination import deadlines, decisions, heartbeats
 from leeward.termination.run import Next, Run
+from leeward.termination.situation import Situation
 
 
 def is_only_announced(run: Run, record: TerminationRecord, now: datetime) -> bool:
@@ -24,7 +24,7 @@ def is_only_announced(run: Run, record: TerminationRecord, now: datetime) -> boo
     return bool(joined) and only and bool(run.look) and now + timedelta(seconds=1) < parse_instant(run.look)
 
 
-def sleep_on(run: Run, situation: InstanceState, clock: Clock) -> Run:
+def sleep_on(run: Run, situation: Situation, clock: Clock) -> Run:
     """Return the rest of a pause that such a message has ended, or less if a heartbeat is due before."""
     now = clock.now()
     moments = [parse_instant(run.look), *next_heartbeats(situation, now)]
@@ -34,7 +34,7 @@ def sleep_on(run: Run, situation: InstanceState, clock: Clock) -> Run:
 
 def pause_drain(
     run: Run,
-    situation: InstanceState,
+    situation: Situation,
     started: datetime,
     why: str,
     clock: Clock,
@@ -54,7 +54,7 @@ def pause_drain(
     return replace(run, next=Next.WAIT, pause=pause, why=why[:500], look=look)
 
 
-def next_heartbeats(situation: InstanceState, now: datetime) -> list[datetime]:
+def next_heartbeats(situation: Situation, now: datetime) -> list[datetime]:
     """Return when the hooks of ours that hold the instance need their next heartbeats."""
     hooks = situation.our_hooks if situation.held else ()
-    return heartbeat_times.next_heartbeats(hooks, situation.record, situation.policy.interruption.heartbeat, now)
+    return heartbeats.next_heartbeats(hooks, situation.record, situation.policy.interruption.heartbeat, now)

@@ -27,7 +27,6 @@ from leeward.ports.clock import Clock
 from leeward.ports.kubernetes import Kubernetes
 from leeward.termination import deadlines, decisions, evacuated, settling, target_deregistration, volume_detachment
 from leeward.termination.capacity_ledger import only_surplus
-from leeward.termination.carried_record import SHOWN_WITHIN, carrying, noted_attempt
 from leeward.termination.deleted_node import last_known, without_node
 from leeward.termination.drain_events import (
     DEREGISTERING,
@@ -41,15 +40,14 @@ from leeward.termination.drain_plan import DrainPlan, turn_times
 from leeward.termination.endings import after_drain
 from leeward.termination.eviction import work
 from leeward.termination.first_notes import FirstNotes
-from leeward.termination.freshness import Need
 from leeward.termination.heartbeats import heartbeats_kept, record_heartbeat
-from leeward.termination.instance_state import InstanceState, find_node_or_uninitialized, survey
 from leeward.termination.node_removal import remove_node, return_to_service
 from leeward.termination.pod_notice import PodNotices
 from leeward.termination.progress import Progress, evicted_so_far, forced, leaving, longest_grace
 from leeward.termination.prompt_eviction import or_evict, read_or_evict, turn_alone, turn_in_storm
 from leeward.termination.replica_surge import put_back
-from leeward.termination.run import Next, Run
+from leeward.termination.run import SHOWN_WITHIN, Next, Run, carrying, noted_attempt
+from leeward.termination.situation import Freshness, Situation, find_node_or_uninitialized, survey
 from leeward.workflow.steps import Step
 
 SETTLING_PAUSE = 60  # seconds between two looks at an empty node that stays for a while
@@ -83,7 +81,7 @@ def _has_begun(record: TerminationRecord) -> bool:
 
 
 def _drain(run: Run, record: TerminationRecord, ports: Ports) -> Run:
-    situation = survey(record, ports, Need.WORK)
+    situation = survey(record, ports, Freshness.WORK)
     if not situation.looked and _decides_now(situation, ports.clock):
         situation = survey(situation.record, ports)
     announced = is_only_announced(run, situation.record, ports.clock.now())
@@ -107,7 +105,7 @@ def _drain(run: Run, record: TerminationRecord, ports: Ports) -> Run:
     return instead or _begin_or_go_on(run, situation, ports, announced=announced)
 
 
-def _begin_or_go_on(run: Run, situation: InstanceState, ports: Ports, *, announced: bool) -> Run:
+def _begin_or_go_on(run: Run, situation: Situation, ports: Ports, *, announced: bool) -> Run:
     """Drain for one step. `announced`: only the message that a hook of ours holds the instance has ended a pause."""
     known = situation.record.times
     started = known.get("draining") or ports.clock.now()
@@ -136,7 +134,7 @@ def _begin_or_go_on(run: Run, situation: InstanceState, ports: Ports, *, announc
     return _drain(notes.run, record, ports)
 
 
-def _drain_or_wait(notes: FirstNotes, situation: InstanceState, started: datetime, ports: Ports) -> Run | None:
+def _drain_or_wait(notes: FirstNotes, situation: Situation, started: datetime, ports: Ports) -> Run | None:
     try:
         return _drain_node(notes, situation, started, ports)
     except (ClusterGoneError, ClusterUnreachableError, ThrottledError) as error:
@@ -150,7 +148,7 @@ def _drain_or_wait(notes: FirstNotes, situation: InstanceState, started: datetim
         return pause_drain(run, situation, started, why, ports.clock, hint=10)
 
 
-def _before_turn(run: Run, situation: InstanceState, ports: Ports) -> Run | None:
+def _before_turn(run: Run, situation: Situation, ports: Ports) -> Run | None:
     """Return the step that comes instead of the drain of an evacuated node, or of a surplus, in `surplus_turn.py`; None
     for any other.
     """
@@ -165,7 +163,7 @@ def _before_turn(run: Run, situation: InstanceState, ports: Ports) -> Run | None
         return _without_cluster(run, situation, error)
 
 
-def _kept(run: Run, situation: InstanceState, now: datetime) -> Run | None:
+def _kept(run: Run, situation: Situation, now: datetime) -> Run | None:
     """Return the next step for an instance that nothing takes out of service any more; None for any other."""
     record, lifecycle = situation.record, situation.lifecycle
     if decisions.is_cancelled(record):
@@ -177,7 +175,7 @@ def _kept(run: Run, situation: InstanceState, now: datetime) -> Run | None:
     return None
 
 
-def _decides_now(situation: InstanceState, clock: Clock) -> bool:
+def _decides_now(situation: Situation, clock: Clock) -> bool:
     """Return whether this step may end in an action that must not follow from a stale fact: the return of a detached
     node to service, or the deletion of pods.
     """
@@ -214,7 +212,7 @@ STEPS: Mapping[str, Step[Run]] = {
 }
 
 
-def _without_cluster(run: Run, situation: InstanceState, error: ClusterGoneError) -> Run:
+def _without_cluster(run: Run, situation: Situation, error: ClusterGoneError) -> Run:
     """Return the step of an instance whose cluster EKS has deleted: nothing of it can be drained any more. If its group
     ends it, it is released at once, or the deletion of the group would wait for our hook. Any other stays; if EC2 takes
     it, its containers keep their time. A surplus fails, and is tried again ever later: once it was cancelled, its
@@ -225,7 +223,7 @@ def _without_cluster(run: Run, situation: InstanceState, error: ClusterGoneError
     return replace(run, next=Next.DRAINED if situation.ours_hold else Next.CANCEL, pause=0, why=str(error)[:500])
 
 
-def _drain_node(notes: FirstNotes, situation: InstanceState, started: datetime, ports: Ports) -> Run | None:
+def _drain_node(notes: FirstNotes, situation: Situation, started: datetime, ports: Ports) -> Run | None:
     """Drain the node for one step. None: the record has changed before the first eviction, so the step decides again
     by it.
     """
@@ -286,7 +284,7 @@ def _with_progress(run: Run, record: TerminationRecord, progress: Progress, port
 
 def _tainted(
     node: Node,
-    situation: InstanceState,
+    situation: Situation,
     started: datetime,
     kubernetes: Kubernetes,
     ports: Ports,
@@ -328,7 +326,7 @@ def _not_noted(tainted: Node, record: TerminationRecord) -> dict[str, Any]:
 
 def _emptied(
     run: Run,
-    situation: InstanceState,
+    situation: Situation,
     started: datetime,
     node: Node,
     plan: DrainPlan,
@@ -354,7 +352,7 @@ def _emptied(
     return replace(waits, next=Next.DRAINED)
 
 
-def _drained(run: Run, situation: InstanceState, why: str, ports: Ports, *, emptied: bool) -> Run:
+def _drained(run: Run, situation: Situation, why: str, ports: Ports, *, emptied: bool) -> Run:
     """Return the settle time left. A pause leads back here: before a hook needs a heartbeat, and each minute, so that a
     node whose taint was removed is tainted again, and emptied of the pods that came. `emptied`: no pod is left, so the
     last one that left counts; one that is terminating on a node that is let go all the same does not.
@@ -375,7 +373,7 @@ def _drained(run: Run, situation: InstanceState, why: str, ports: Ports, *, empt
 
 def _unfinished(
     run: Run,
-    situation: InstanceState,
+    situation: Situation,
     started: datetime,
     node: Node,
     plan: DrainPlan,

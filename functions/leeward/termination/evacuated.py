@@ -10,14 +10,14 @@ from leeward.errors import ClusterUnreachableError, ThrottledError
 from leeward.ports import Ports
 from leeward.ports.records import Claims
 from leeward.termination.decisions import only_evacuated
-from leeward.termination.instance_state import InstanceState
 from leeward.termination.run import Next, Run
+from leeward.termination.situation import Situation
 
 JOINS_WITHIN = timedelta(minutes=15)  # as EKS gives a new node
 PAUSE = 15  # seconds between two looks for the node
 
 
-def before_drain(run: Run, situation: InstanceState, ports: Ports) -> Run | None:
+def before_drain(run: Run, situation: Situation, ports: Ports) -> Run | None:
     """Return the step that comes instead of the drain: a pause, or the return to service. None: the drain may begin. A
     drain that has begun continues, and so does one that another cause requires.
     """

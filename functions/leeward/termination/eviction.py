@@ -26,12 +26,12 @@ from leeward.ports.kubernetes import EvictionRefusedError, Kubernetes
 from leeward.termination import deadlines
 from leeward.termination.decisions import has_begun, is_voluntary
 from leeward.termination.drain_plan import DrainPlan, Eviction, PodRemoval, in_time_for, plan_drain, turn_times
-from leeward.termination.instance_state import InstanceState
 from leeward.termination.pod_notice import PodNotices
 from leeward.termination.progress import Progress
 from leeward.termination.removals import LONGEST, PROMPT_SECONDS, QUICK_SECONDS, Removal, Removals
 from leeward.termination.replica_surge import ReplicaSurge
 from leeward.termination.retries import Retries
+from leeward.termination.situation import Situation
 
 WORK = timedelta(seconds=10)
 LONGEST_TURN = timedelta(seconds=20)
@@ -45,7 +45,7 @@ KEPT = timedelta(seconds=5)  # how long a step uses the budgets that it has read
 
 
 def work(
-    node: Node, situation: InstanceState, started: datetime, kubernetes: Kubernetes, ports: Ports, notices: PodNotices
+    node: Node, situation: Situation, started: datetime, kubernetes: Kubernetes, ports: Ports, notices: PodNotices
 ) -> tuple[DrainPlan, Progress]:
     """Evict and read again until the node is empty or the step's own time is used up. Raises ClusterUnreachableError
     and ThrottledError if the pods cannot be listed; the failure of a single pod is noted in `blocked_by`.
@@ -86,7 +86,7 @@ def work(
 
 
 def turn(
-    node: Node, situation: InstanceState, started: datetime, kubernetes: Kubernetes, ports: Ports
+    node: Node, situation: Situation, started: datetime, kubernetes: Kubernetes, ports: Ports
 ) -> tuple[DrainPlan, Progress]:
     """Read the node's pods once and make one turn of evictions, without waiting for the outcome. Raises as `work`."""
     step = _Step(node, situation, started, kubernetes, ports)
@@ -96,9 +96,7 @@ def turn(
     return plan, step.progress
 
 
-def plan_now(
-    node: Node, situation: InstanceState, started: datetime, kubernetes: Kubernetes, ports: Ports
-) -> DrainPlan:
+def plan_now(node: Node, situation: Situation, started: datetime, kubernetes: Kubernetes, ports: Ports) -> DrainPlan:
     """Return the verdict over the node's pods at this moment, with the budgets of their namespaces."""
     return _Step(node, situation, started, kubernetes, ports).look(budgets=True)
 
@@ -107,7 +105,7 @@ class _Step:
     """View of a node during one step, and the work done there."""
 
     def __init__(
-        self, node: Node, situation: InstanceState, started: datetime, kubernetes: Kubernetes, ports: Ports
+        self, node: Node, situation: Situation, started: datetime, kubernetes: Kubernetes, ports: Ports
     ) -> None:
         self._node, self._situation, self._started = node, situation, started
         self._kubernetes, self._clock = kubernetes, ports.clock

@@ -8,8 +8,7 @@ from typing import Any
 from leeward.errors import LeewardError
 from leeward.model.termination import Status, TerminationRecord
 from leeward.ports import Ports
-from leeward.termination.carried_record import noted_attempt
-from leeward.termination.run import Run
+from leeward.termination.run import Run, noted_attempt
 
 
 @dataclass(slots=True)

@@ -13,8 +13,7 @@ from leeward.model.termination import Status, Subject, TerminationRecord
 from leeward.ports import Ports
 from leeward.ports.records import Claims
 from leeward.termination import capacity_ledger
-from leeward.termination.execution import request
-from leeward.termination.readable_records import read_apart
+from leeward.termination.requests import read_apart, request
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,16 +13,16 @@ from leeward.model.node import Node
 from leeward.model.termination import BACK_WITHIN, TerminationRecord
 from leeward.ports import Ports
 from leeward.termination import decisions
-from leeward.termination.instance_state import InstanceState, find_node
 from leeward.termination.run import Next, Run
 from leeward.termination.second_look import LOOKS_AGAIN, seen_once
+from leeward.termination.situation import Situation, find_node
 
 TAKEN_OUT = (LifecycleRole.STANDBY, LifecycleRole.DETACHING)
 LOOKS_EVERY = 20  # seconds, at most so often
 BACK = int(BACK_WITHIN.total_seconds() // 60)
 
 
-def let_the_group_work(run: Run, situation: InstanceState, ports: Ports) -> Run:
+def let_the_group_work(run: Run, situation: Situation, ports: Ports) -> Run:
     """Answer the hooks of ours that hold the drained instance, then wait. A node that has pods again, because the state
     was read too early, is drained first. Repeated, it finds nothing waiting.
     """
@@ -39,7 +39,7 @@ def let_the_group_work(run: Run, situation: InstanceState, ports: Ports) -> Run:
     return _wait(run, record, now, _state(situation))
 
 
-def _state(situation: InstanceState) -> str:
+def _state(situation: Situation) -> str:
     return f"the group says {situation.lifecycle}" if situation.lifecycle else "no group lists the instance any more"
 
 
@@ -48,7 +48,7 @@ def _has_node(record: TerminationRecord, ports: Ports) -> bool:
     return find_node(record, ports.clusters.kubernetes(record.subject.cluster)) is not None
 
 
-def await_group(run: Run, situation: InstanceState, node: Node, missing: str, ports: Ports) -> Run:
+def await_group(run: Run, situation: Situation, node: Node, missing: str, ports: Ports) -> Run:
     """Return the next step once the group has finished: rebooted, cancel (the node was not rebooted, or does not become
     Ready: node repair then decides by the policy), or wait. `missing`: what the node lacks after a reboot.
     """

@@ -15,15 +15,15 @@ from leeward.model.lifecycle import IN_SERVICE, POOLED_AND_RUNNING, RETAINED, TE
 from leeward.model.termination import ABRUPT, CauseKind, TerminationRecord
 from leeward.ports import Ports
 from leeward.termination import decisions
-from leeward.termination.carried_record import carrying, current, later
-from leeward.termination.freshness import (
+from leeward.termination.run import Next, Run, carrying, current, later
+from leeward.termination.situation import (
     TRANSIENT_MAX_AGE,
-    Need,
+    Freshness,
+    Situation,
     instance_fact,
     seconds_left,
+    survey,
 )
-from leeward.termination.instance_state import InstanceState, survey
-from leeward.termination.run import Next, Run
 
 HEARS_AFTER = (2, 1, 1)  # seconds: a message takes some two from EC2 to the record
 SERVES_AGAIN = timedelta(minutes=1)  # in service for so long after its end was due: it may have returned
@@ -42,7 +42,7 @@ def answer_hooks(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
 
 
 def _answer(run: Run, record: TerminationRecord, ports: Ports) -> Run:
-    situation = survey(record, ports, Need.WORK)
+    situation = survey(record, ports, Freshness.WORK)
     waited = _waited(situation.record, ports.clock.now())
     stays = _was_kept(situation) or (situation.lifecycle == IN_SERVICE and waited > SERVES_AGAIN)
     unread = _may_hold_unnoticed(situation) or (situation.held and situation.has_new_hook)
@@ -73,12 +73,12 @@ def _answer(run: Run, record: TerminationRecord, ports: Ports) -> Run:
     return _look_again(replace(run, version=record.version, pause=pause, why=why), situation)
 
 
-def _was_kept(situation: InstanceState) -> bool:
+def _was_kept(situation: Situation) -> bool:
     """Return whether no end has been requested, and the group has it in service: it has replaced its root volume."""
     return situation.lifecycle == IN_SERVICE and "terminating" not in situation.record.times
 
 
-def _onward(run: Run, situation: InstanceState) -> Run | None:
+def _onward(run: Run, situation: Situation) -> Run | None:
     """Return the step after the wait for an instance that EC2 has not ended; None if its end is still to come."""
     run = replace(run, version=situation.record.version)
     if _was_kept(situation):
@@ -95,7 +95,7 @@ def _waited(record: TerminationRecord, now: datetime) -> timedelta:
     return now - since
 
 
-def _why_cancelled(situation: InstanceState, waited: timedelta) -> str:
+def _why_cancelled(situation: Situation, waited: timedelta) -> str:
     """Return why the instance stays although its end is awaited, or an empty string if it does not stay."""
     if situation.lifecycle is None and waited > decisions.DETACHED_AFTER:
         return "no group holds the instance any more: it was detached meanwhile"
@@ -105,7 +105,7 @@ def _why_cancelled(situation: InstanceState, waited: timedelta) -> str:
     return WHY_RETAINED if retained else ""
 
 
-def _came_back(situation: InstanceState) -> bool:
+def _came_back(situation: Situation) -> bool:
     """Return whether EC2 has started the instance again since the drain began, and its group has it in service:
     StartInstances renews the launch time of an instance that was stopped in its warm pool.
     """
@@ -128,7 +128,7 @@ def _hears_of_the_end(run: Run, ports: Ports) -> tuple[Run, TerminationRecord] |
     return None
 
 
-def _may_hold_unnoticed(situation: InstanceState) -> bool:
+def _may_hold_unnoticed(situation: Situation) -> bool:
     """Return whether EC2 has ended the instance, no hook of ours was completed, and no message has reported whether one
     waits: it may be lost.
     """
@@ -141,7 +141,7 @@ def _until_unsure(record: TerminationRecord, now: datetime) -> int:
     return min(ceil(seconds_left(record, now)), ceil(TRANSIENT_MAX_AGE.total_seconds()))
 
 
-def _look_again(run: Run, situation: InstanceState) -> Run:
+def _look_again(run: Run, situation: Situation) -> Run:
     """Read again after a pause: the hooks, or the Node not joined yet, every few seconds if EC2 takes the instance."""
     if not decisions.may_join_late(situation.record, situation.state):
         return replace(run, next=Next.WAIT)
@@ -149,7 +149,7 @@ def _look_again(run: Run, situation: InstanceState) -> Run:
     return replace(run, next=Next.DRAIN, pause=pause, why=f"{run.why}; no Node has joined yet")
 
 
-def _complete(situation: InstanceState, hook: str, ports: Ports) -> bool:
+def _complete(situation: Situation, hook: str, ports: Ports) -> bool:
     assert situation.group is not None  # only a group holds an instance
     return ports.groups.complete(
         group=situation.group.name, hook=hook, instance=situation.record.instance, result=HookResult.CONTINUE

@@ -18,12 +18,11 @@ from leeward.ports.compute import Instances
 from leeward.ports.records import Claims
 from leeward.termination import capacity_ledger
 from leeward.termination.capacity_ledger import Ending, only_surplus
-from leeward.termination.execution import request, subject_of
-from leeward.termination.instance_state import InstanceState, read
-from leeward.termination.readable_records import read_apart
+from leeward.termination.requests import read_apart, request, subject_of
+from leeward.termination.situation import Situation, read
 
 
-def settle(situation: InstanceState, ports: Ports) -> str | None:
+def settle(situation: Situation, ports: Ports) -> str | None:
     """Settle what this instance's end had to offset: offset, written off, or passed on. Return None when nothing is
     left, else the sentence that names the awaited event: the group's own report on how it parted with the instance, or
     the member that will offset it.
@@ -57,7 +56,7 @@ def is_written_off(record: TerminationRecord, surge: SurgeInstance, group: Group
     return capacity_ledger.shrunk_since(groups.activities(group.name, since), since)
 
 
-def offsets_later(situation: InstanceState, ports: Ports) -> bool:
+def offsets_later(situation: Situation, ports: Ports) -> bool:
     """Return whether an instance that was returned to service has to offset a surge instance that no other instance can
     be asked to: its termination is retried later.
     """
@@ -81,7 +80,7 @@ def return_to_owners(record: TerminationRecord, claims: Claims) -> None:
             claims.note(record.instance, offsets={surge: NoOffset.RETURNED})
 
 
-def _settlement(surge: SurgeInstance, situation: InstanceState, ports: Ports) -> Settlement | None:
+def _settlement(surge: SurgeInstance, situation: Situation, ports: Ports) -> Settlement | None:
     """Return the offset by this instance or another, or why there is none. None while the group has not reported, or
     while no member is free and the group has still to launch one: written off then, the group would stay one too large.
     A detached instance that runs on waits for no launch.

@@ -15,7 +15,7 @@ from leeward.errors import ObjectGoneError, TerminalError
 from leeward.model.capacity import RaisedMaximum
 from leeward.model.launch_refusal import RefusalCause, cause_in
 from leeward.model.termination import Replacement, Status, TerminationRecord
-from leeward.termination.readable_records import read_apart
+from leeward.termination.requests import read_apart
 
 if TYPE_CHECKING:
     from leeward.model.group import Group

@@ -15,13 +15,11 @@ from leeward.ports import Ports
 from leeward.ports.kubernetes import Kubernetes
 from leeward.termination import decisions, volume_detachment
 from leeward.termination.capacity_ledger import only_surplus
-from leeward.termination.carried_record import carrying, current, later
-from leeward.termination.freshness import Need
 from leeward.termination.heartbeats import heartbeats_kept
-from leeward.termination.instance_state import find_node, survey
 from leeward.termination.pod_notice import withdraw
 from leeward.termination.replica_surge import put_back
-from leeward.termination.run import Next, Run
+from leeward.termination.run import Next, Run, carrying, current, later
+from leeward.termination.situation import Freshness, find_node, survey
 
 WHY = 430  # characters of an Event about pods, which leave room for its end
 
@@ -111,7 +109,7 @@ def remove_node(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     answered, so that a hook that joins last causes one more pass.
     """
     run, record = current(run, ports)
-    situation = survey(record, ports, Need.WORK)
+    situation = survey(record, ports, Freshness.WORK)
     record = situation.record
     if situation.lifecycle == POOLED_AND_RUNNING:
         why = "it runs on in its warm pool: its Node stays tainted until the group takes it into service again"

@@ -24,7 +24,7 @@ from leeward.ports.compute import Network
 from leeward.ports.kubernetes import Clusters
 from leeward.ports.records import Catalog
 from leeward.retry import retry
-from leeward.termination.instance_state import InstanceState, find_node
+from leeward.termination.situation import Situation, find_node
 
 JOINS_WITHIN = timedelta(minutes=15)  # an instance that is not a Ready node by then never takes its addresses
 NEEDED = (FactKind.SUBNETS, FactKind.INSTANCE_TYPES, FactKind.TEMPLATES, FactKind.NODES, FactKind.CNI)
@@ -47,7 +47,7 @@ class PlacementInputs:
     silent: bool = False
 
 
-def load_inputs(situation: InstanceState, group: Group, ports: Ports) -> PlacementInputs:
+def load_inputs(situation: Situation, group: Group, ports: Ports) -> PlacementInputs:
     """Read the inputs: one read of the table, one DescribeSubnets, two or three calls of the cluster's API, and one
     DescribeInstances if members have been launched that are not Ready yet.
     """
@@ -117,7 +117,7 @@ def _newcomers(
     return tuple(sorted(fresh, key=lambda one: one.id))
 
 
-def _ask_the_cluster(situation: InstanceState, inputs: PlacementInputs, clusters: Clusters) -> None:
+def _ask_the_cluster(situation: Situation, inputs: PlacementInputs, clusters: Clusters) -> None:
     """Read the node and its pods; the volumes only if one of its pods has a claim."""
     kubernetes = clusters.kubernetes(situation.record.subject.cluster)
     try:

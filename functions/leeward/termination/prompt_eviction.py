@@ -25,13 +25,12 @@ from leeward.policy.document import NodePolicy
 from leeward.ports import Ports
 from leeward.ports.kubernetes import Clusters
 from leeward.termination import decisions
-from leeward.termination.carried_record import current, latest
 from leeward.termination.deleted_node import last_known
 from leeward.termination.drain_plan import DrainPlan, turn_times
 from leeward.termination.eviction import turn
-from leeward.termination.instance_state import InstanceState, find_node
 from leeward.termination.progress import Progress, evicted_so_far, leaving
-from leeward.termination.run import Next, Run
+from leeward.termination.run import Next, Run, current, latest
+from leeward.termination.situation import Situation, find_node
 from leeward.termination.storm import asks_when_empty, evicts_alone, pause_seconds, seconds_to_release
 
 WARNED_BEFORE = timedelta(minutes=2, seconds=30)  # EC2's two minutes, and the difference between two clocks
@@ -66,7 +65,7 @@ def evict_promptly(record: TerminationRecord, ports: Ports) -> tuple[DrainPlan, 
 
 
 def _turn(
-    record: TerminationRecord, situation: InstanceState, started: datetime, ports: Ports
+    record: TerminationRecord, situation: Situation, started: datetime, ports: Ports
 ) -> tuple[DrainPlan, Progress] | None:
     kubernetes = ports.clusters.kubernetes(record.subject.cluster)
     node = find_node(record, kubernetes) or last_known(situation, started, kubernetes, ports.clock.now())
@@ -113,7 +112,7 @@ def turn_alone(run: Run, record: TerminationRecord, ports: Ports) -> Run | None:
 def read_or_evict(
     run: Run, ports: Ports, unless: Callable[[TerminationRecord], bool]
 ) -> tuple[Run, TerminationRecord | None]:
-    """Return the record as `carried_record.current` does. While the table is away, has not taken the claim yet, or
+    """Return the record as `run.current` does. While the table is away, has not taken the claim yet, or
     holds a record that only a newer version can read, evict the pods of an instance that EC2 takes, from the run alone,
     then raise: the state machine repeats the step. None: another execution has the instance, or it was never claimed
     and EC2 has taken it.
@@ -183,6 +182,6 @@ def _policy(record: TerminationRecord, clusters: Clusters) -> NodePolicy | None:
     return next((policy for policy in known if policy.name == record.subject.policy), None)
 
 
-def _unseen(record: TerminationRecord, policy: NodePolicy) -> InstanceState:
+def _unseen(record: TerminationRecord, policy: NodePolicy) -> Situation:
     """Build the state from the record alone."""
-    return InstanceState(record=record, instance=None, group=None, lifecycle=None, our_hooks=(), policy=policy)
+    return Situation(record=record, instance=None, group=None, lifecycle=None, our_hooks=(), policy=policy)

@@ -32,14 +32,12 @@ from leeward.model.termination import (
 )
 from leeward.ports import Ports
 from leeward.termination import decisions
-from leeward.termination.carried_record import current
 from leeward.termination.ec2_reboot import Wait, next_step
 from leeward.termination.eviction import plan_now
-from leeward.termination.freshness import Need
 from leeward.termination.group_reboot import await_group, let_the_group_work
-from leeward.termination.instance_state import InstanceState, find_node, survey
-from leeward.termination.run import Next, Run
+from leeward.termination.run import Next, Run, current
 from leeward.termination.second_look import LOOKS_AGAIN, seen_once
+from leeward.termination.situation import Freshness, Situation, find_node, survey
 
 LIMIT = f"it was rebooted {MOST_A_DAY} times within a day"
 BACK = int(BACK_WITHIN.total_seconds() // 60)
@@ -52,7 +50,7 @@ def reboot_or_wait(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     """
     run, record = current(run, ports, unless=lambda _: True)
     by_group = record.reboot is not None and record.reboot.by is RebootBy.GROUP
-    situation = survey(record, ports, Need.GROUP if by_group else Need.WORK)
+    situation = survey(record, ports, Freshness.GROUP if by_group else Freshness.WORK)
     record = situation.record
     run = replace(run, version=record.version, pause=0)
     if situation.ended:
@@ -67,7 +65,7 @@ def reboot_or_wait(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     return _with_node(run, situation, wanted, ports)
 
 
-def _with_node(run: Run, situation: InstanceState, wanted: Reboot, ports: Ports) -> Run:
+def _with_node(run: Run, situation: Situation, wanted: Reboot, ports: Ports) -> Run:
     """Compare the Node with the one before the reboot, or request the reboot. A taint that was removed is repeated, and
     pods that have come are drained: the reboot would end them without notice.
     """
@@ -90,7 +88,7 @@ def _with_node(run: Run, situation: InstanceState, wanted: Reboot, ports: Ports)
     return _await_return(run, record, wanted, node, ports) if requested else _request(run, situation, node, ports)
 
 
-def _request(run: Run, situation: InstanceState, node: Node, ports: Ports) -> Run:
+def _request(run: Run, situation: Situation, node: Node, ports: Ports) -> Run:
     """Request the reboot of an empty node, unless something is against it."""
     record, now = situation.record, ports.clock.now()
     kubernetes = ports.clusters.kubernetes(record.subject.cluster)

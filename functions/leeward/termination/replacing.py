@@ -27,12 +27,10 @@ from leeward.ports.compute import Network
 from leeward.ports.kubernetes import Clusters
 from leeward.ports.records import Catalog, Claims
 from leeward.termination import capacity_ledger, decisions, maximum_size
-from leeward.termination.carried_record import carrying, noted
-from leeward.termination.freshness import Need
-from leeward.termination.instance_state import InstanceState, read, survey
 from leeward.termination.placement_inputs import PlacementInputs, load_inputs
 from leeward.termination.prompt_eviction import evict_promptly, or_evict, read_or_evict
-from leeward.termination.run import Next, Notice, NoticeKind, Run
+from leeward.termination.run import Next, Notice, NoticeKind, Run, carrying, noted
+from leeward.termination.situation import Freshness, Situation, read, survey
 
 MOST_PODS_NAMED = 10
 LONGEST_WHY = 500
@@ -103,18 +101,18 @@ def _may_have_launched(record: TerminationRecord) -> bool:
     return record.plan is not None and record.replacement is None
 
 
-def _surveyed(record: TerminationRecord, ports: Ports) -> InstanceState:
+def _surveyed(record: TerminationRecord, ports: Ports) -> Situation:
     """Return the state of the instance, with its group as it is now if a launch may follow. What was read is written
     with the plan of a launch, or with the first note of the drain.
     """
-    situation = survey(record, ports, Need.WORK, written=False)
+    situation = survey(record, ports, Freshness.WORK, written=False)
     if situation.record.replacement or situation.listing is not None or not _may_launch(situation, ports.clock):
         return situation
-    latest = survey(situation.record, ports, Need.GROUP, written=False)
+    latest = survey(situation.record, ports, Freshness.GROUP, written=False)
     return replace(latest, unwritten=latest.unwritten or situation.unwritten)
 
 
-def _may_launch(situation: InstanceState, clock: Clock) -> bool:
+def _may_launch(situation: Situation, clock: Clock) -> bool:
     """Return whether a launch may follow. It depends on the group as it is now: its subnets, sizes and members."""
     record = situation.record
     now = clock.now()
@@ -131,7 +129,7 @@ def outcome_sentence(record: TerminationRecord, replacement: Replacement) -> str
     return f"launched {', '.join(replacement.launched)}{where}{why}"
 
 
-def _ask(situation: InstanceState, ports: Ports) -> Asked | TerminationRecord:
+def _ask(situation: Situation, ports: Ports) -> Asked | TerminationRecord:
     """Launch, and return the outcome; the record as it is now where a cause has joined before the first launch."""
     record, group = situation.record, situation.listing
     lifecycle = None if situation.ended else situation.lifecycle  # no end would offset its launch
@@ -309,7 +307,7 @@ def _doubts(inputs: PlacementInputs) -> tuple[Notice, ...]:
 
 
 def _notify(
-    situation: InstanceState,
+    situation: Situation,
     inputs: PlacementInputs,
     chosen: LaunchOption | None,
     replacement: Replacement,
@@ -344,7 +342,7 @@ def _write(
     reason: str,
     text: str,
     inputs: PlacementInputs,
-    situation: InstanceState,
+    situation: Situation,
     clock: Clock,
     clusters: Clusters,
     *,

@@ -18,7 +18,7 @@ from leeward.ports.kubernetes import Kubernetes, Workloads
 from leeward.ports.records import Claims
 from leeward.termination import deadlines
 from leeward.termination.drain_plan import Eviction, PodRemoval
-from leeward.termination.instance_state import InstanceState, read
+from leeward.termination.situation import Situation, read
 
 NOT_SURGED = "NotSurged"  # reason of the Event on a pod whose eviction waits for no second replica
 MANIFEST = "manifests/replica-surge-role.yaml"  # allows to scale Deployments
@@ -67,7 +67,7 @@ class ReplicaSurge:
 
     def __init__(
         self,
-        situation: InstanceState,
+        situation: Situation,
         started: datetime,
         kubernetes: Kubernetes,
         ports: Ports,

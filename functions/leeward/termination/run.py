@@ -1,18 +1,26 @@
-"""Document passed between the steps of node-termination: small, versioned, the same for every step."""
+"""Document passed between the steps of node-termination, and the record that it carries, so that a step makes as few
+calls of the table as it can.
+
+A step that follows at once uses the record that the step before has read or written some seconds ago, where a cause
+that joins in between is noticed all the same: the version that the run carries is that record's, so the next pause and
+the close of the record fail, and the run reads again. After a pause the record is always read. Notes that nothing but
+the next step needs are written with that step's own call (docs/designs/aws-calls.md)."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Self
 
 from leeward.budgets import healthy_pods
 from leeward.budgets.healthy_pods import HealthSample
-from leeward.errors import InvalidInputError
+from leeward.errors import InvalidInputError, LeewardError, ObjectGoneError
+from leeward.isolation import attempt
 from leeward.model.seen import Seen
-from leeward.model.termination import Subject, TerminationRecord, taken_at
+from leeward.model.termination import Status, Subject, TerminationRecord, taken_at
 from leeward.model.times import format_instant, parse_instant
+from leeward.ports import Ports
 from leeward.workflow.steps import check_started, found_in
 
 VERSION = 1
@@ -21,6 +29,8 @@ STARTED = {"instance": str, "attempt": int, "v": int, **dict.fromkeys(UNCLAIMED,
 
 
 LARGEST_CARRIED = 65_536  # characters of a record; Step Functions passes 256 KiB from state to state
+CARRIED_FOR = timedelta(seconds=5)  # as long as a step may act on a record that it has read itself
+SHOWN_WITHIN = 30  # seconds: progress of a drain that pauses for longer is written before the pause
 
 
 class Next(StrEnum):
@@ -118,7 +128,7 @@ class Run:
     `node`, `group` and `cluster` are the record's, for readers of the execution, empty where they are not known; with
     `policy` (its name) and `taken` (RFC 3339: when EC2 takes the instance, empty if it does not) they evict pods while
     the table is away;
-    `unwritten` and `record` (as it was at `read_at`) are passed on as `carried_record.py` says; `given`: the record
+    `unwritten` and `record` (as it was at `read_at`) are passed on as `run.py` says; `given`: the record
     that the step before has passed on, and when that was read.
     `notices`, `healthy` (the budgets that it has read) and `deleted` (pods that it has deleted instead of evicted)
     belong to one step and are not passed on.
@@ -225,3 +235,79 @@ class Run:
             **({"deleted": self.deleted} if self.deleted else {}),
             **({"healthy": healthy_pods.to_json(self.healthy)} if self.healthy else {}),
         }
+
+
+def current(
+    run: Run, ports: Ports, unless: Callable[[TerminationRecord], bool] = lambda _: False
+) -> tuple[Run, TerminationRecord]:
+    """Return the record, from the step before or the table, and the run without the notes that the call has written.
+    `unless`: whether the record has to be read. Raises InvalidInputError for an instance without a claim.
+    """
+    run, record = latest(run, ports, unless)
+    if record is None:
+        raise InvalidInputError(f"{run.instance}: found no termination record, expected one: claim it first")
+    return run, record
+
+
+def latest(
+    run: Run, ports: Ports, unless: Callable[[TerminationRecord], bool] = lambda _: False
+) -> tuple[Run, TerminationRecord | None]:
+    """Return the same, None for an instance without a claim."""
+    carried = _carried(run, ports)
+    if carried is not None and not unless(carried):
+        return replace(run, read_at=run.given[1] if run.given else None), carried
+    return reread(run, ports)
+
+
+def reread(run: Run, ports: Ports) -> tuple[Run, TerminationRecord | None]:
+    """Read the record; notes that wait are written in the same call."""
+    now, notes = ports.clock.now(), run.unwritten
+    if not notes:
+        return replace(run, read_at=now), ports.claims.read(run.instance)
+    try:
+        record = ports.claims.note_attempt(
+            run.instance, run.attempt, times=notes.times, evicted=notes.evicted, seen=notes.seen
+        )
+    except ObjectGoneError:
+        return replace(run, read_at=now, unwritten=Unwritten()), None
+    return replace(run, read_at=now, unwritten=Unwritten()), record
+
+
+def noted(run: Run, ports: Ports, times: Mapping[str, datetime], **more: Any) -> tuple[Run, TerminationRecord]:
+    """Write a note, with those that wait, and return the record as it then stands."""
+    notes = run.unwritten
+    record = ports.claims.note(run.instance, times={**notes.times, **times}, seen=notes.seen, **more)
+    return replace(run, read_at=ports.clock.now(), unwritten=Unwritten(evicted=notes.evicted)), record
+
+
+def noted_attempt(run: Run, ports: Ports, times: Mapping[str, datetime], **more: Any) -> tuple[Run, TerminationRecord]:
+    """Write a note about the run's attempt, with those that wait, and return the record as it then stands."""
+    notes = run.unwritten
+    both = {"evicted": notes.evicted, "seen": notes.seen, **more}
+    record = ports.claims.note_attempt(run.instance, run.attempt, times={**notes.times, **times}, **both)
+    return replace(run, read_at=ports.clock.now(), unwritten=Unwritten()), record
+
+
+def later(run: Run, record: TerminationRecord, **times: datetime) -> tuple[Run, TerminationRecord]:
+    """Return the run and the record with times that the next call writes. Times that are set stay."""
+    new = {name: at for name, at in times.items() if name not in record.times}
+    unwritten = replace(run.unwritten, times={**run.unwritten.times, **new})
+    return replace(run, unwritten=unwritten), replace(record, times={**record.times, **new})
+
+
+def carrying(run: Run, record: TerminationRecord, ports: Ports) -> Run:
+    """Return the run with the record for the step that follows, as old as this step's own is."""
+    return replace(run, record=ports.claims.carried(record))
+
+
+def _carried(run: Run, ports: Ports) -> TerminationRecord | None:
+    """Return the record that the step before has passed on, None for none that counts: it is too old, of another
+    attempt, or cannot be parsed.
+    """
+    if run.given is None or ports.clock.now() - run.given[1] > CARRIED_FOR:
+        return None
+    document = run.given[0]
+    record = attempt(lambda: ports.claims.restored(document))
+    if isinstance(record, LeewardError) or record.instance != run.instance:
+        return None
+    return record if record.attempt == run.attempt and record.status is Status.OPEN else None

@@ -13,7 +13,7 @@ from leeward.model.load_balancing import Service, TargetKind
 from leeward.policy.document import SETTLES, DrainPolicy
 from leeward.ports import Ports
 from leeward.ports.kubernetes import Kubernetes, Listed
-from leeward.termination.instance_state import InstanceState
+from leeward.termination.situation import Situation
 
 
 def settle_time(
@@ -38,7 +38,7 @@ def services_of(kubernetes: Kubernetes) -> Sequence[Service]:
     return kubernetes.read(Listed.SERVICES, Service.from_json)
 
 
-def settle_of_node(situation: InstanceState, ports: Ports) -> timedelta:
+def settle_of_node(situation: Situation, ports: Ports) -> timedelta:
     """Return the settle time of an instance whose pods have left. One that is registered by its id is reached although
     nothing in the cluster says so; the answer is the one that the wait for its addresses uses as well.
     """

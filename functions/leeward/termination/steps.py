@@ -42,12 +42,8 @@ from leeward.ports.records import Claims
 from leeward.retry import retry
 from leeward.termination import decisions
 from leeward.termination.capacity_ledger import only_surplus, passed_on, to_offset
-from leeward.termination.carried_record import carrying, current, noted, reread
-from leeward.termination.execution import start, subject_of
-from leeward.termination.freshness import RUNNING, Need, instance_fact
 from leeward.termination.heartbeats import AT_EVERY_CHANCE, record_heartbeat
 from leeward.termination.hook_completion import WHY_RETAINED, answer_hooks
-from leeward.termination.instance_state import InstanceState, survey
 from leeward.termination.ledger_settlement import (
     is_written_off,
     offsets_later,
@@ -56,7 +52,9 @@ from leeward.termination.ledger_settlement import (
     settle,
 )
 from leeward.termination.maximum_size import put_back
-from leeward.termination.run import Next, Run
+from leeward.termination.requests import start, subject_of
+from leeward.termination.run import Next, Run, carrying, current, noted, reread
+from leeward.termination.situation import RUNNING, Freshness, Situation, instance_fact, survey
 from leeward.termination.storm import in_storm
 from leeward.workflow.steps import Step
 
@@ -150,7 +148,7 @@ def _ask_group(run: Run, ports: Ports) -> Run:
     is ended for a manual drain alone: its owner knows which hook was abandoned, and why.
     """
     run, record = current(run, ports, unless=_may_be_withdrawn)
-    situation = survey(record, ports, Need.WORK)
+    situation = survey(record, ports, Freshness.WORK)
     record = situation.record
     surges = to_offset(record)
     if not situation.looked and (situation.unusual or (surges and only_surplus(record))):
@@ -187,7 +185,7 @@ def _may_be_withdrawn(record: TerminationRecord) -> bool:
     return record.has(CauseKind.SCHEDULED_CHANGE)
 
 
-def _why_unwanted(situation: InstanceState, ports: Ports) -> str:
+def _why_unwanted(situation: Situation, ports: Ports) -> str:
     """Return why nothing requests the end of the instance any more, empty while something does."""
     record = situation.record
     if decisions.is_cancelled(record):
@@ -248,7 +246,7 @@ def _settles(record: TerminationRecord) -> bool:
     return bool(to_offset(record) or passed_on(record))
 
 
-def _offsets_later(situation: InstanceState | None, ports: Ports) -> bool:
+def _offsets_later(situation: Situation | None, ports: Ports) -> bool:
     return situation is not None and offsets_later(situation, ports)
 
 
@@ -300,7 +298,7 @@ def _at_minimum(record: TerminationRecord, groups: Groups) -> bool:
     return group is not None and group.desired <= group.minimum
 
 
-def _write_off(situation: InstanceState, surge: SurgeInstance, groups: Groups, claims: Claims) -> bool:
+def _write_off(situation: Situation, surge: SurgeInstance, groups: Groups, claims: Claims) -> bool:
     """Return whether nothing is left to offset; recorded if so."""
     group = situation.listing
     if group is not None and not is_written_off(situation.record, surge, group, groups):

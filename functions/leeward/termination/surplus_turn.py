@@ -27,9 +27,9 @@ from leeward.ports import Ports
 from leeward.termination.capacity_ledger import is_under_way, only_surplus, to_offset
 from leeward.termination.drain_plan import DrainPlan
 from leeward.termination.eviction import plan_now
-from leeward.termination.instance_state import InstanceState, find_node
-from leeward.termination.readable_records import read_apart
+from leeward.termination.requests import read_apart
 from leeward.termination.run import Next, Run
+from leeward.termination.situation import Situation, find_node
 from leeward.upgrade.record import UpgradeRecord, cause_id
 from leeward.upgrade.surge.sizes import parallelism
 
@@ -40,7 +40,7 @@ LATE = timedelta(minutes=10)  # beyond the time of a drain, for its last pods an
 EVER = datetime.min.replace(tzinfo=UTC)
 
 
-def before_drain(run: Run, situation: InstanceState, ports: Ports) -> Run | None:
+def before_drain(run: Run, situation: Situation, ports: Ports) -> Run | None:
     """Return the step that comes instead of the drain: a pause until its turn, or failed where its pods, or the nodes
     in front of it, are blocked: another node then offsets the launch. None: the drain may begin. A node without pods
     that have to leave waits for nothing, nor does one whose drain has begun or that its group ends already.
@@ -64,7 +64,7 @@ def before_drain(run: Run, situation: InstanceState, ports: Ports) -> Run | None
         return replace(run, next=Next.WAIT, pause=SHORTEST_PAUSE, why=f"waiting for an answer: {error}"[:500])
 
 
-def _wait(run: Run, situation: InstanceState, now: datetime, ports: Ports) -> Run | None:
+def _wait(run: Run, situation: Situation, now: datetime, ports: Ports) -> Run | None:
     """Return the pause until the nodes in front have drained; None where the limits allow one more. A wait in which no
     drain begins, and none can still end in its own time, is given up.
     """
@@ -128,7 +128,7 @@ class _Queue:
         return min(ceil(least), LONGEST_PAUSE)
 
 
-def _queue(situation: InstanceState, now: datetime, ports: Ports) -> _Queue:
+def _queue(situation: Situation, now: datetime, ports: Ports) -> _Queue:
     record, policy = situation.record, situation.policy
     groups = _groups(record, policy, ports)
     read = read_apart((member.id for group in groups.values() for member in group.instances), ports.claims)

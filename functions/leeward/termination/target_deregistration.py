@@ -19,7 +19,7 @@ from leeward.ports.clock import Clock
 from leeward.ports.kubernetes import Clusters
 from leeward.ports.records import Claims
 from leeward.termination import deadlines
-from leeward.termination.instance_state import InstanceState
+from leeward.termination.situation import Situation
 
 NOT_AWAITED = "DeregistrationNotAwaited"  # reason of an Event
 UNREACHED = "unreached"  # a key in the record's times
@@ -40,7 +40,7 @@ class Awaited:
         return tuple(f"{one}, until {format_instant(self.until)}" for one in self.what)
 
 
-def before_eviction(situation: InstanceState, started: datetime, node: Node, ports: Ports) -> Awaited | None:
+def before_eviction(situation: Situation, started: datetime, node: Node, ports: Ports) -> Awaited | None:
     """Return the targets that stand for the node itself (by instance id): requests arrive through it for pods anywhere,
     and those under way go on until it is deregistered. None: evict. Targets that were waited for once are not read
     again.
@@ -58,7 +58,7 @@ def before_eviction(situation: InstanceState, started: datetime, node: Node, por
     return None
 
 
-def before_the_end(situation: InstanceState, started: datetime, node: Node, ports: Ports) -> Awaited | None:
+def before_the_end(situation: Situation, started: datetime, node: Node, ports: Ports) -> Awaited | None:
     """Return the targets at the node's addresses that are still draining: their pods are gone, and while requests may
     be sent to an address no other pod should get it. A pod that stays keeps its target, which is not waited for.
     """
@@ -72,7 +72,7 @@ def before_the_end(situation: InstanceState, started: datetime, node: Node, port
 
 
 def _awaited(
-    situation: InstanceState, node: Node, until: datetime, counts: Callable[[Target], bool], ports: Ports
+    situation: Situation, node: Node, until: datetime, counts: Callable[[Target], bool], ports: Ports
 ) -> Awaited | None:
     """Read the targets that count. Load balancers that answer with an error are read again until the time is over. A
     missing permission, or an API that is not reached for half a minute, must not make every drain wait for nothing: an

@@ -17,7 +17,7 @@ from leeward.ports.clock import Clock
 from leeward.ports.kubernetes import Kubernetes
 from leeward.termination import deadlines
 from leeward.termination.drain_plan import DrainPlan
-from leeward.termination.instance_state import InstanceState
+from leeward.termination.situation import Situation
 from leeward.termination.target_deregistration import Awaited
 from leeward.termination.volumes import HeldVolume, drain_volumes, held_volumes
 
@@ -26,7 +26,7 @@ SURE = "terminated"  # EC2's state of an instance that cannot write any more; `s
 
 
 def before_the_end(
-    situation: InstanceState, started: datetime, node: Node, plan: DrainPlan, kubernetes: Kubernetes, ports: Ports
+    situation: Situation, started: datetime, node: Node, plan: DrainPlan, kubernetes: Kubernetes, ports: Ports
 ) -> Awaited | None:
     """Return the volumes of pods that have left, until drain.volumeDetachTimeout from the last pod's end or the
     deadline. None on a node that is not Ready: no kubelet there unmounts them, and they are free soonest when the
@@ -51,7 +51,7 @@ def before_the_end(
     return Awaited(what=tuple(there), until=until) if there else None
 
 
-def before_removal(situation: InstanceState, node: Node, kubernetes: Kubernetes, clock: Clock) -> str | None:
+def before_removal(situation: Situation, node: Node, kubernetes: Kubernetes, clock: Clock) -> str | None:
     """Return the reason that keeps the Node of an instance that EC2 ends: its attachments. Once EC2 reports it
     terminated or no longer knows it, taint the node out of service, so that they are detached at once; without the Node
     no controller could do so, and it would take six minutes. None: remove it.

@@ -14,7 +14,7 @@ from leeward.ports.clock import Clock
 from leeward.ports.kubernetes import Clusters
 from leeward.ports.monitoring import Alarms
 from leeward.ports.records import Claims, Upgrades
-from leeward.termination.readable_records import read_apart
+from leeward.termination.requests import read_apart
 from leeward.upgrade.capacity_ledger import not_requested, with_warning
 from leeward.upgrade.control import Move, Permission
 from leeward.upgrade.lease import written

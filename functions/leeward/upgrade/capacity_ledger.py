@@ -15,7 +15,7 @@ from leeward.ports.records import Claims
 from leeward.termination import capacity_ledger
 from leeward.termination.capacity_ledger import Ending
 from leeward.termination.decisions import RESTS, held_for_upgrade
-from leeward.termination.readable_records import read_apart
+from leeward.termination.requests import read_apart
 from leeward.upgrade.record import UpgradeRecord, cause_id, surge_of
 
 SECOND_OBSERVATION = timedelta(seconds=60)  # a launch may be visible in the group before it is recorded

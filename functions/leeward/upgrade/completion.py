@@ -16,7 +16,7 @@ from leeward.policy.durations import format_duration
 from leeward.ports import Ports
 from leeward.ports.records import Claims, Upgrades
 from leeward.termination import capacity_ledger
-from leeward.termination.readable_records import read_apart
+from leeward.termination.requests import read_apart
 from leeward.upgrade.capacity_ledger import with_warning, without
 from leeward.upgrade.cordoning import uncordon
 from leeward.upgrade.eviction_failures import describe_blocked

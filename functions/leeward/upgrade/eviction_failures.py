@@ -15,7 +15,7 @@ from leeward.model.termination import Status, TerminationRecord
 from leeward.policy.durations import format_duration
 from leeward.ports.records import Claims
 from leeward.termination.capacity_ledger import waits_for_turn
-from leeward.termination.readable_records import read_apart
+from leeward.termination.requests import read_apart
 from leeward.upgrade.observation import Observation
 from leeward.upgrade.preflight.model import Preflight
 from leeward.upgrade.preflight.pod_checks import tolerates_drain_taints

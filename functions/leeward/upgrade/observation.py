@@ -22,7 +22,7 @@ from leeward.ports.records import Claims
 from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.termination import capacity_ledger
 from leeward.termination.maximum_size import owners_maximum
-from leeward.termination.readable_records import ReadableRecords, read_apart
+from leeward.termination.requests import ReadableRecords, read_apart
 from leeward.time_budget import SearchTime
 from leeward.upgrade.members import Target
 from leeward.upgrade.preflight.model import FOR_SEARCH, Preflight, PreflightInputs

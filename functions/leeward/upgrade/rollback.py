@@ -14,7 +14,7 @@ from leeward.policy.durations import format_duration
 from leeward.ports import Ports
 from leeward.ports.records import Upgrades
 from leeward.termination import capacity_ledger
-from leeward.termination.readable_records import read_apart
+from leeward.termination.requests import read_apart
 from leeward.upgrade.capacity_ledger import (
     conclude,
     concluded,

@@ -18,7 +18,7 @@ from leeward.ports.records import Claims
 from leeward.snapshot.gather import read_specs
 from leeward.termination import capacity_ledger
 from leeward.termination.capacity_ledger import by_request, shrunk_since
-from leeward.termination.readable_records import read_apart
+from leeward.termination.requests import read_apart
 from leeward.upgrade.alarms import announce, taken_back, watch_of, with_alarms, with_rollback
 from leeward.upgrade.capacity_ledger import (
     LedgerView,

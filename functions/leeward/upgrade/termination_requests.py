@@ -15,7 +15,7 @@ from leeward.model.termination import Cause, CauseKind
 from leeward.ports import Ports
 from leeward.ports.clock import Clock
 from leeward.termination import capacity_ledger
-from leeward.termination.execution import request, subject_of
+from leeward.termination.requests import request, subject_of
 from leeward.upgrade.capacity_ledger import offset_by, with_warning, without
 from leeward.upgrade.gate import JOINS_WITHIN
 from leeward.upgrade.lease import written

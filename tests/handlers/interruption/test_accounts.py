@@ -12,8 +12,7 @@ from leeward.interruption.decision import Action, RecordOutcome
 from leeward.interruption.origins import process_by_origin
 from leeward.model import well_known
 from leeward.model.termination import Cause, CauseKind
-from leeward.termination.freshness import Need
-from leeward.termination.instance_state import read, survey
+from leeward.termination.situation import Freshness, read, survey
 from tests.events import event
 from tests.fakes.accounts import EAST, HUB, INSTANCES, REGIONS, WEST, FakeAccounts
 from tests.fakes.builders import a_group, a_subject, an_instance
@@ -74,7 +73,7 @@ def test_an_open_termination_answers_no_message_of_another_account(accounts, nam
     """The record answers instead of AWS where its group was looked at: to its own account only."""
     west, claims = INSTANCES[WEST], accounts.hub.claims
     handled(accounts, message(WEST, west))
-    survey(read(west, claims), accounts.ports.of_cluster("west"), Need.WORK)
+    survey(read(west, claims), accounts.ports.of_cluster("west"), Freshness.WORK)
     before = claims.records[west]
     assert before.seen.group is not None
     detail = {"EC2InstanceId": west} if name == "asg_terminate" else {"instance-id": west, "state": "terminated"}

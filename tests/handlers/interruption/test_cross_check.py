@@ -10,7 +10,7 @@ from leeward.interruption.cross_check import AGREES_WITHIN
 from leeward.model.instance import CapacityType
 from leeward.model.lifecycle import known_states
 from leeward.model.termination import Cause, CauseKind, DrainOptions
-from leeward.termination.instance_state import survey
+from leeward.termination.situation import survey
 from tests.events import event
 from tests.fakes.builders import GROUP, a_group, a_node, a_policy, a_subject, an_instance, our_hook, policies
 from tests.fakes.clock import START

@@ -8,8 +8,7 @@ import pytest
 from leeward.errors import AwsUnavailableError
 from leeward.model.termination import CauseKind, Outcome, Status
 from leeward.policy.document import Selector
-from leeward.termination.freshness import Need
-from leeward.termination.instance_state import read, survey
+from leeward.termination.situation import Freshness, read, survey
 from tests.events import event
 from tests.fakes.builders import CLUSTER, GROUP, a_group, a_policy, policies
 
@@ -44,7 +43,7 @@ def leaving(connect):
     """Warned, and its group was looked at by a step of its termination."""
     queue = connect()
     assert queue.deliver(event("spot_interruption")) == []
-    survey(read(I, queue.system.ports.claims), queue.system.ports, Need.WORK)
+    survey(read(I, queue.system.ports.claims), queue.system.ports, Freshness.WORK)
     asked(queue)
     return queue
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import count
 
 from leeward.model.termination import Status, execution_name
-from leeward.termination.instance_state import read
+from leeward.termination.situation import read
 from simulation.aws.ports import SimGroups
 from simulation.aws.table import SimClaims
 from simulation.rule import Rule

@@ -6,8 +6,8 @@ from dataclasses import replace
 from leeward.errors import ClusterUnreachableError, ThrottledError
 from leeward.ports.kubernetes import EvictionRefusedError
 from leeward.termination.eviction import _Step
-from leeward.termination.instance_state import find_node, read
 from leeward.termination.run import Next
+from leeward.termination.situation import find_node, read
 from simulation.features import Feature
 from simulation.rule import Rule
 from tests.simulation.mutations.build import CALM, Mutation, Workshop, with_features
@@ -94,7 +94,7 @@ def _removes_too_early(shop: Workshop) -> None:
 
 
 def _no_heartbeat(shop: Workshop) -> None:
-    shop.replace("leeward.termination.heartbeat_times.heartbeats_due", lambda *_: ())
+    shop.replace("leeward.termination.heartbeats.heartbeats_due", lambda *_: ())
 
 
 def _every_hook_is_ours(shop: Workshop) -> None:

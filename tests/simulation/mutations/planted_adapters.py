@@ -28,7 +28,7 @@ OF_ADAPTERS = (
         story="takes what a record says for an error of the table",
         edits=(
             edit(
-                "leeward.termination.readable_records.read_apart",
+                "leeward.termination.requests.read_apart",
                 "isinstance(together, NewerRecordError | UnexpectedError)",
                 "isinstance(together, UnexpectedError)",
             ),

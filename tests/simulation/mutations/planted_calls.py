@@ -3,7 +3,7 @@
 from tests.simulation.mutations.editing import edit
 from tests.simulation.mutations.plant import Planted
 
-FRESHNESS = "leeward.termination.freshness"
+FRESHNESS = "leeward.termination.situation"
 FRESHNESS_TESTS = ("tests/unit/termination/test_freshness.py",)
 LISTS = ("tests/state_machines/test_lists_of_a_drain.py",)
 
@@ -11,7 +11,7 @@ OF_CALLS = (
     Planted(
         name="a node returns to service on a word of minutes ago",
         story="goes by what the record has seen whatever the step is about to do",
-        edits=(edit(f"{FRESHNESS}.facts", "if need is Need.ALL:", "if False:"),),
+        edits=(edit(f"{FRESHNESS}.facts", "if need is Freshness.ALL:", "if False:"),),
         tests=FRESHNESS_TESTS,
     ),
     Planted(

@@ -71,7 +71,7 @@ OF_DRAINS = (
     Planted(
         name="a step decides by a record of minutes ago",
         story="trusts what an execution that was held up has read",
-        edits=(edit(f"{TERMINATION}.carried_record._carried", "> CARRIED_FOR", "< timedelta()"),),
+        edits=(edit(f"{TERMINATION}.run._carried", "> CARRIED_FOR", "< timedelta()"),),
         tests=("tests/unit/termination/test_carried_record.py",),
     ),
     Planted(

@@ -70,19 +70,19 @@ OF_ENDINGS = (
     Planted(
         name="our hook is not answered once its group's policy is removed",
         story="asks the policies of now which hooks are ours",
-        edits=(edit(f"{TERMINATION}.instance_state.of_ours", "is_put_by_sync(hook) or ", ""),),
+        edits=(edit(f"{TERMINATION}.situation.of_ours", "is_put_by_sync(hook) or ", ""),),
         tests=("tests/state_machines/test_removed_policies.py",),
     ),
     Planted(
         name="a hook that a removed policy named is not answered",
         story="forgets which hooks were heartbeaten",
-        edits=(edit(f"{TERMINATION}.instance_state.of_ours", " | record.heartbeats.keys()", ""),),
+        edits=(edit(f"{TERMINATION}.situation.of_ours", " | record.heartbeats.keys()", ""),),
         tests=("tests/state_machines/test_removed_policies.py",),
     ),
     Planted(
         name="a hook that a removed policy named holds the nodes that a run requests later",
         story="knows the hooks of policies in force alone",
-        edits=(edit(f"{TERMINATION}.instance_state.of_ours", "if policy is None and any(", "if False and any("),),
+        edits=(edit(f"{TERMINATION}.situation.of_ours", "if policy is None and any(", "if False and any("),),
         tests=("tests/state_machines/test_removed_policies.py",),
     ),
     Planted(

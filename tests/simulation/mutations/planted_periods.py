@@ -92,7 +92,7 @@ OF_PERIODS = (
         story="heartbeats at half of the time-out, however long the step or the minute until the next look may last",
         edits=(
             edit(
-                "leeward.termination.heartbeat_times.heartbeats_due",
+                "leeward.termination.heartbeats.heartbeats_due",
                 "or _ends(hook, record, now) <= now + unattended",
                 "",
             ),
@@ -154,7 +154,7 @@ OF_PERIODS = (
         story="starts the clock of heartbeat.until with the first cause of the record",
         edits=(
             edit(
-                "leeward.termination.heartbeat_times._next_heartbeat",
+                "leeward.termination.heartbeats._next_heartbeat",
                 "since = held_since(record, hook)",
                 "since = min(cause.at for cause in record.all_causes)",
             ),
@@ -335,9 +335,7 @@ OF_STEPS = (
     Planted(
         name="a cause that joins wakes nothing",
         story="leaves it to the next look, which may be ten minutes away",
-        edits=(
-            edit("leeward.termination.execution.start", "if record.token and len(record.causes) > 1:", "if False:"),
-        ),
+        edits=(edit("leeward.termination.requests.start", "if record.token and len(record.causes) > 1:", "if False:"),),
         tests=("tests/handlers/interruption/test_messages.py",),
     ),
     Planted(
@@ -378,7 +376,7 @@ OF_STEPS = (
         story="has read the record, and does not look again after the write",
         edits=(
             edit(
-                "leeward.termination.unclaimed_nodes.untaint_unclaimed",
+                "leeward.termination.requests.untaint_unclaimed",
                 "kubernetes.untaint(node, taint)\n    if is_open(node.instance_id, ports.claims):",
                 "kubernetes.untaint(node, taint)\n    if False:",
             ),

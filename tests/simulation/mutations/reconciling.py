@@ -1,7 +1,7 @@
 """Broken builds: messages and the reconciler."""
 
 from leeward.termination.drain_step import taint_node
-from leeward.termination.instance_state import find_node
+from leeward.termination.situation import find_node
 from simulation.features import Feature
 from simulation.rule import Rule
 from tests.simulation.mutations.build import Mutation, Workshop, with_features
@@ -57,7 +57,7 @@ OF_RECONCILER = (
             edit(
                 "leeward.termination.reboot_step._await_return",
                 'return _give_up(run, record, node, f"{missing} {BACK} min after its reboot", ports)',
-                "return _request(run, survey(record, ports, Need.WORK), node, ports)",
+                "return _request(run, survey(record, ports, Freshness.WORK), node, ports)",
             ),
             edit(
                 "leeward.termination.reboot_step._reason_not_to_reboot",

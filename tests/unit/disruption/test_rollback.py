@@ -14,7 +14,7 @@ from leeward.model.instance import CapacityType
 from leeward.model.node import disruption_taint
 from leeward.model.termination import Cause, CauseKind
 from leeward.model.termination import Replacement as Launched
-from leeward.termination import capacity_ledger, execution
+from leeward.termination import capacity_ledger, requests
 from tests.fakes.builders import CLUSTER, GROUP, a_group, a_node, a_subject, an_instance
 from tests.fakes.system import FakeSystem
 
@@ -139,7 +139,7 @@ def test_killed_after_a_request_it_requests_no_other_termination(system, monkeyp
 
     record = a_record(system)
     with monkeypatch.context() as context:
-        context.setattr(execution, "start", dies)
+        context.setattr(requests, "start", dies)
         with pytest.raises(DiedError):
             roll_back(record, system.ports)
     ended(system, NEW)

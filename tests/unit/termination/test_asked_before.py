@@ -8,8 +8,8 @@ from leeward.errors import AwsUnavailableError
 from leeward.model.capacity import NoOffset
 from leeward.model.termination import Cause, CauseKind, Outcome, Status
 from leeward.termination.capacity_ledger import surplus, to_offset
-from leeward.termination.instance_state import read, survey
 from leeward.termination.ledger_settlement import request_offsets, settle
+from leeward.termination.situation import read, survey
 from tests.fakes.builders import GROUP, a_group, a_subject, an_instance
 from tests.fakes.ledger import a_surge, by
 from tests.fakes.system import FakeSystem

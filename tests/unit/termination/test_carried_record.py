@@ -6,8 +6,7 @@ from datetime import timedelta
 import pytest
 
 from leeward.model.termination import Cause, CauseKind
-from leeward.termination.carried_record import CARRIED_FOR, carrying, latest
-from leeward.termination.run import LARGEST_CARRIED, Next, Run
+from leeward.termination.run import CARRIED_FOR, LARGEST_CARRIED, Next, Run, carrying, latest
 from tests.fakes.builders import a_subject
 from tests.fakes.clock import START
 from tests.fakes.system import FakeSystem

@@ -18,7 +18,7 @@ from leeward.model.termination import (
     taken_at,
 )
 from leeward.policy.document import SETTLES, DrainPolicy, Heartbeat
-from leeward.termination import decisions, heartbeat_times
+from leeward.termination import decisions, heartbeats
 from leeward.termination.deadlines import LAUNCH_WITHIN, drain_end, out_of_time, release_at, settle_seconds
 from tests.fakes.builders import a_subject, our_hook
 from tests.fakes.clock import START as NOW
@@ -111,10 +111,10 @@ def test_the_time_out_of_our_hook_is_counted_from_its_own_cause():
     own = Cause(id="token", kind=CauseKind.ASG_TERMINATE, at=NOW, hook=hook.name, hook_ours=True)
     record = a_record(announced, own)
     later = {minutes: NOW + minutes * MINUTE for minutes in (2, 3, 10)}
-    assert heartbeat_times.heartbeats_due([hook], record, heartbeat, later[2], timedelta()) == ()
-    assert heartbeat_times.heartbeats_due([hook], record, heartbeat, later[3], timedelta()) == (hook,)
-    assert heartbeat_times.heartbeats_due([hook], record, heartbeat, later[10], timedelta()) == ()
-    assert heartbeat_times.next_heartbeats([hook], record, heartbeat, later[10]) == []
+    assert heartbeats.heartbeats_due([hook], record, heartbeat, later[2], timedelta()) == ()
+    assert heartbeats.heartbeats_due([hook], record, heartbeat, later[3], timedelta()) == (hook,)
+    assert heartbeats.heartbeats_due([hook], record, heartbeat, later[10], timedelta()) == ()
+    assert heartbeats.next_heartbeats([hook], record, heartbeat, later[10]) == []
 
 
 @pytest.mark.parametrize(
@@ -125,23 +125,23 @@ def test_a_hook_that_ends_before_the_next_chance_is_heartbeaten_before_half_of_i
     hook = our_hook(heartbeat_timeout=seconds)
     record = a_record(Cause(id="token", kind=CauseKind.ASG_TERMINATE, at=NOW, hook=hook.name, hook_ours=True))
     now = NOW + timedelta(seconds=passed)
-    assert len(heartbeat_times.heartbeats_due([hook], record, Heartbeat(), now, timedelta())) == due
+    assert len(heartbeats.heartbeats_due([hook], record, Heartbeat(), now, timedelta())) == due
 
 
 def test_a_hook_without_an_event_is_heartbeaten_at_once_and_counts_from_then():
     hook, heartbeat = our_hook(), Heartbeat(until=10 * MINUTE)
     record = a_record(Cause(id="health", kind=CauseKind.SCHEDULED_CHANGE, at=NOW - timedelta(days=3)))
-    assert heartbeat_times.heartbeats_due([hook], record, heartbeat, NOW, timedelta()) == (hook,)
+    assert heartbeats.heartbeats_due([hook], record, heartbeat, NOW, timedelta()) == (hook,)
     beaten = a_record(*record.causes, times={"held": NOW}, heartbeats={hook.name: NOW})
-    assert heartbeat_times.heartbeats_due([hook], beaten, heartbeat, NOW + MINUTE, timedelta()) == ()
-    assert heartbeat_times.heartbeats_due([hook], beaten, heartbeat, NOW + 9 * MINUTE, timedelta()) == (hook,)
-    assert heartbeat_times.heartbeats_due([hook], beaten, heartbeat, NOW + 10 * MINUTE, timedelta()) == ()
+    assert heartbeats.heartbeats_due([hook], beaten, heartbeat, NOW + MINUTE, timedelta()) == ()
+    assert heartbeats.heartbeats_due([hook], beaten, heartbeat, NOW + 9 * MINUTE, timedelta()) == (hook,)
+    assert heartbeats.heartbeats_due([hook], beaten, heartbeat, NOW + 10 * MINUTE, timedelta()) == ()
 
 
 @given(st.integers(1, 7200), st.none() | st.integers(30, 3600))
 def test_an_interval_is_never_more_than_half_of_the_hooks_time_out(timeout, interval):
     heartbeat = Heartbeat(interval=None if interval is None else timedelta(seconds=interval))
-    found = heartbeat_times.heartbeat_interval(heartbeat, our_hook(heartbeat_timeout=timeout)).total_seconds()
+    found = heartbeats.heartbeat_interval(heartbeat, our_hook(heartbeat_timeout=timeout)).total_seconds()
     half = max(timeout / 2, 1)
     assert found == (half if interval is None else min(half, interval))
 

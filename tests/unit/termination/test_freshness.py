@@ -8,11 +8,11 @@ import pytest
 from leeward.model.group import GroupFacts
 from leeward.model.seen import Seen, SeenGroup, SeenInstance
 from leeward.model.termination import Cause, CauseKind, Status, TerminationRecord
-from leeward.termination.freshness import (
+from leeward.termination.situation import (
     LAUNCH_MAX_AGE,
     MAX_AGE,
     TRANSIENT_MAX_AGE,
-    Need,
+    Freshness,
     facts,
     group_fact,
     instance_fact,
@@ -79,14 +79,14 @@ def test_a_claim_says_how_ec2_saw_the_instance():
     assert (state(record, 5), state(record, MAX_AGE.total_seconds())) == ("running", "ask")
 
 
-@pytest.mark.parametrize("need", [Need.ALL])
+@pytest.mark.parametrize("need", [Freshness.ALL])
 def test_what_must_not_be_done_on_a_stale_fact_always_asks(need):
     found = facts(a_record(), after(0), need)
     assert (found.instance, found.group) == (None, None)
 
 
 def test_what_depends_on_the_group_asks_for_it_and_for_an_instance_seen_a_while_ago():
-    soon, later = (facts(a_record(), after(at), Need.GROUP) for at in (1, LAUNCH_MAX_AGE.total_seconds()))
+    soon, later = (facts(a_record(), after(at), Freshness.GROUP) for at in (1, LAUNCH_MAX_AGE.total_seconds()))
     assert soon.instance is not None
     assert (soon.group, later.group, later.instance) == (None, None, None)
 

@@ -7,8 +7,8 @@ import pytest
 
 from leeward.model.termination import Cause, CauseKind, Outcome, Replacement
 from leeward.termination.capacity_ledger import surplus
-from leeward.termination.instance_state import read, survey
 from leeward.termination.ledger_settlement import settle
+from leeward.termination.situation import read, survey
 from tests.fakes.builders import GROUP, a_group, a_subject, an_instance
 from tests.fakes.ledger import a_surge, by
 from tests.fakes.system import FakeSystem

@@ -8,8 +8,8 @@ import pytest
 from leeward.model.capacity import NoOffset, SurgeOwner
 from leeward.model.termination import Cause, CauseKind
 from leeward.termination.capacity_ledger import surplus, to_offset
-from leeward.termination.instance_state import read, survey
 from leeward.termination.ledger_settlement import offsets_later, return_to_owners, settle
+from leeward.termination.situation import read, survey
 from tests.fakes.builders import GROUP, a_group, a_subject, an_instance
 from tests.fakes.ledger import a_surge, by
 from tests.fakes.system import FakeSystem

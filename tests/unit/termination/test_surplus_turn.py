@@ -12,8 +12,8 @@ from leeward.model.node import disruption_taint
 from leeward.model.termination import Cause, CauseKind, Status
 from leeward.policy.document import Budget, DisruptionPolicy, UpdatePolicy
 from leeward.termination.capacity_ledger import surplus
-from leeward.termination.instance_state import survey
 from leeward.termination.run import Next, Run
+from leeward.termination.situation import survey
 from leeward.termination.surplus_turn import before_drain, comes_before
 from leeward.upgrade.members import Target
 from leeward.upgrade.record import UpgradeRecord

@@ -6,7 +6,7 @@ import pytest
 
 from leeward.model.node import disruption_taint
 from leeward.model.termination import Cause, CauseKind, Outcome
-from leeward.termination.unclaimed_nodes import untaint_unclaimed
+from leeward.termination.requests import untaint_unclaimed
 from tests.fakes.builders import a_node, a_subject, an_instance
 from tests.fakes.system import FakeSystem
 

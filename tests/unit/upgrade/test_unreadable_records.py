@@ -4,7 +4,7 @@ import pytest
 
 from leeward.errors import NewerRecordError
 from leeward.model.termination import Cause, CauseKind
-from leeward.termination.readable_records import read_apart
+from leeward.termination.requests import read_apart
 from leeward.upgrade.record import ControlRequest, SurgeNode
 from leeward.upgrade.run import Next
 from leeward.upgrade.steps import STEPS

@@ -24,7 +24,7 @@ from leeward.model.node import Node
 from leeward.model.termination import BY_POLICY, CauseKind, Outcome, Status, TerminationRecord, execution_name
 from leeward.model.times import format_instant
 from leeward.ports import Ports
-from leeward.termination import execution
+from leeward.termination import requests
 from leeward.termination.decisions import is_cancelled
 
 NOTHING = "no drain of it is in progress"
@@ -103,7 +103,7 @@ def call_off(node: Node, ports: Ports, options: str) -> Cancellation:
     if not is_cancelled(record):
         return Cancellation(node=node, said=f"came too late: {_why_not(record, options)}", evicted=record.pods_evicted)
     if not ports.executions.running(record.instance, record.attempt):
-        record = execution.start(record, ports)
+        record = requests.start(record, ports)
     elif record.token:
         ports.executions.wake(record.token)
     return Cancellation(

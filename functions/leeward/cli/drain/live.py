@@ -28,9 +28,9 @@ from leeward.model.times import format_instant
 from leeward.ports import Ports
 from leeward.ports.clock import Clock
 from leeward.ports.records import Claims
-from leeward.termination import execution
+from leeward.termination import requests
 from leeward.termination.decisions import is_cancelled, why_cancelled
-from leeward.termination.execution import subject_of
+from leeward.termination.requests import subject_of
 
 PHASES: Mapping[str, str] = MappingProxyType(
     {
@@ -131,10 +131,10 @@ def start(target: DrainTarget, ports: Ports, request: DrainRequest) -> DrainStar
         if ports.executions.running(record.instance, record.attempt):
             said = f"runs already {under_way(record)}"
             return DrainStart(execution=execution_name(record.instance, record.attempt), said=said)
-        started = execution.start(record, ports)
+        started = requests.start(record, ports)
     else:
         subject = subject_of(target.instance, request.cluster, group=target.group, node=target.node.name)
-        started = execution.start(ports.claims.claim(subject, request.cause, request.now), ports)
+        started = requests.start(ports.claims.claim(subject, request.cause, request.now), ports)
     if started.status is Status.CLOSED:
         raise RefusedError(f"refused: {target.node.name}: its termination has just ended; look again")
     name = execution_name(started.instance, started.attempt)

@@ -20,7 +20,7 @@ from leeward.ports.autoscaling import Groups
 from leeward.ports.kubernetes import Clusters
 from leeward.ports.records import Claims, Disruptions
 from leeward.termination.capacity_ledger import is_under_way, only_surplus
-from leeward.termination.readable_records import read_apart
+from leeward.termination.requests import read_apart
 from leeward.upgrade.capacity_ledger import not_requested
 from leeward.upgrade.lease import is_running, written
 from leeward.upgrade.preflight.model import Preflight

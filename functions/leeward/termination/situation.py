@@ -1,15 +1,35 @@
-"""State that a step reads before it decides: the record, the instance, its group, the hooks of ours and the policy."""
+"""Situation of an instance that a step reads before it decides: the record, the instance, its group, the hooks of ours
+and the policy; and which facts of the record it may use instead of asking AWS.
+
+`facts` decides alone when a fact is too old (docs/designs/aws-calls.md). A fact is an observation in the record
+(`model.seen`), updated by later messages (causes that joined) and by the termination's own requests. Messages may be
+late, lost, duplicated or out of order. Only EC2's report that an instance has ended is final: it was confirmed when the
+message was handled."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from enum import Enum, auto
 
 from leeward.errors import InvalidInputError
 from leeward.model import well_known
-from leeward.model.group import TERMINATING, Group, GroupFacts, LifecycleHook
-from leeward.model.instance import Instance
+from leeward.model.group import TERMINATING as TERMINATE_TRANSITION
+from leeward.model.group import Group, GroupFacts, LifecycleHook
+from leeward.model.instance import ENDED, Instance
 from leeward.model.instance_nodes import nodes_by_instance
-from leeward.model.lifecycle import IN_POOL, IN_WORK, RETAINED, is_held, role_of
+from leeward.model.lifecycle import (
+    IN_POOL,
+    IN_SERVICE,
+    IN_WORK,
+    REPLACE_WAIT,
+    RETAINED,
+    STANDBY,
+    TERMINATE_PROCEED,
+    TERMINATE_WAIT,
+    TERMINATING,
+    is_held,
+    role_of,
+)
 from leeward.model.node import Node
 from leeward.model.seen import GONE, Seen, SeenGroup, SeenInstance
 from leeward.model.termination import CauseKind, TerminationRecord
@@ -21,14 +41,132 @@ from leeward.ports.clock import Clock
 from leeward.ports.compute import Instances
 from leeward.ports.kubernetes import Kubernetes
 from leeward.ports.records import Claims
-from leeward.termination.freshness import Need, facts
 
+SETTLED = frozenset({IN_SERVICE, STANDBY, TERMINATE_WAIT, REPLACE_WAIT})  # states that last until an actor changes them
+RUNNING = "running"
+MAX_AGE = timedelta(minutes=3)  # without a message for longer, one may have been lost
+TRANSIENT_MAX_AGE = timedelta(seconds=10)  # for a state that does not last; a message about the next takes a second
+LAUNCH_MAX_AGE = timedelta(seconds=15)  # before a launch: an instance that has ended needs no replacement
+MAX_DISORDER = timedelta(seconds=30)  # clocks, events and observations may be out of order by as much
 FROM_THE_GROUP = (CauseKind.ASG_TERMINATE, CauseKind.STATE_CHANGE)  # causes that a return to the warm pool produces
 UNSELECTED = NodePolicy(name="(defaults)", selector=Selector())
 
 
+class Freshness(Enum):
+    """Purpose for which the next step uses the facts.
+
+    `WORK`: waits, evictions, heartbeats, and calls that AWS itself refuses if they are wrong. `GROUP`: decisions that
+    depend on the group's sizes, members or lifecycle state. `ALL`: actions that a stale fact must not cause: returning
+    a node to service, releasing it, deleting pods, settling the capacity ledger.
+    """
+
+    WORK = auto()
+    GROUP = auto()
+    ALL = auto()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InstanceState:
+class FreshFacts:
+    """Facts that a step may use; None: the step has to ask AWS."""
+
+    instance: SeenInstance | None = None
+    group: SeenGroup | None = None
+
+
+def facts(record: TerminationRecord, now: datetime, need: Freshness) -> FreshFacts:
+    """Return the facts that are fresh enough for the need at `now`."""
+    if need is Freshness.ALL:
+        return FreshFacts()
+    instance = instance_fact(record, now)
+    if need is Freshness.WORK:
+        return FreshFacts(instance=instance, group=group_fact(record, now))
+    if instance is not None and instance.state not in ENDED and now - instance.at >= LAUNCH_MAX_AGE:
+        instance = None
+    return FreshFacts(instance=instance)
+
+
+def instance_fact(record: TerminationRecord, now: datetime) -> SeenInstance | None:
+    """Return the state of the instance as EC2 last reported it; None: ask EC2.
+
+    A report that the instance has ended is final. A report of a stop may be outdated by a start, so it makes the step
+    ask.
+    """
+    seen = _last_seen_instance(record)
+    announced = [cause for cause in record.causes if cause.state]
+    ended = [cause for cause in announced if cause.state in ENDED]
+    if ended:
+        last = max(ended, key=lambda cause: (cause.state == "terminated", cause.at))
+        known = seen or SeenInstance(at=last.at, state=last.state)
+        return known if known.state in ENDED else replace(known, at=last.at, state=last.state)
+    if seen is None or seen.state in ENDED:
+        return seen
+    if any(cause.at >= seen.at - MAX_DISORDER for cause in announced):
+        return None
+    lasts = MAX_AGE if seen.state == RUNNING else TRANSIENT_MAX_AGE
+    return seen if now - seen.at < lasts else None
+
+
+def group_fact(record: TerminationRecord, now: datetime) -> SeenGroup | None:
+    """Return the lifecycle state of the instance in its group, with the properties of the group that rarely change;
+    None: ask Auto Scaling.
+    """
+    seen = record.seen.group if record.seen else None
+    if seen is None or now - seen.at >= MAX_AGE:
+        return None
+    lifecycle, since = seen.lifecycle, seen.at
+    requested = record.times.get("terminating")
+    if requested is not None and requested >= seen.at - MAX_DISORDER and _rank(lifecycle) < _rank(TERMINATING):
+        lifecycle, since = TERMINATING, requested
+    replaced = [cause.at for cause in record.causes if cause.kind is CauseKind.REPLACE_ROOT_VOLUME]
+    if any(at >= seen.at - MAX_DISORDER for at in replaced) or (
+        lifecycle == REPLACE_WAIT and "answered" in record.times
+    ):
+        return None  # the group moves on through states that no message announces
+    by_hook = (cause for cause in record.causes if cause.kind is CauseKind.ASG_TERMINATE and cause.hook is not None)
+    held = max((cause.at for cause in by_hook), default=None)
+    is_held = held is not None and held >= seen.at - MAX_DISORDER and _rank(lifecycle) < _rank(TERMINATE_WAIT)
+    if held is not None and is_held:
+        lifecycle, since = TERMINATE_WAIT, held
+    answered = record.times.get("answered")
+    early = MAX_DISORDER if is_held else timedelta()
+    if answered is not None and _rank(lifecycle) <= _rank(TERMINATE_WAIT) and answered >= since - early:
+        lifecycle, since = TERMINATE_PROCEED, answered
+    if lifecycle not in SETTLED and now - since >= TRANSIENT_MAX_AGE:
+        return None
+    return replace(seen, lifecycle=lifecycle)
+
+
+def seconds_left(record: TerminationRecord, now: datetime) -> float:
+    """Return the seconds until a fact of `Freshness.WORK` has to be read again, from 1 to `MAX_AGE`."""
+    seconds = 1.0
+    while seconds < MAX_AGE.total_seconds():
+        later = facts(record, now + timedelta(seconds=seconds), Freshness.WORK)
+        if later.instance is None or later.group is None:
+            return seconds
+        seconds += 1.0
+    return seconds
+
+
+def _last_seen_instance(record: TerminationRecord) -> SeenInstance | None:
+    """Return the instance as a step has last observed it, else as it was when the termination was claimed."""
+    if record.seen and record.seen.instance:
+        return record.seen.instance
+    subject, claimed = record.subject, record.times.get("claimed")
+    if not subject.state or claimed is None:
+        return None
+    return SeenInstance(at=claimed, state=subject.state, networks=subject.networks)
+
+
+def _rank(lifecycle: str | None) -> int:
+    """Return the position of a lifecycle state on the way from InService to the end. Any other state ranks last, so
+    that no message overrides it.
+    """
+    order = {IN_SERVICE: 0, STANDBY: 0, TERMINATING: 1, TERMINATE_WAIT: 2}
+    return order.get(lifecycle or "", 3)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
     """State of one instance at AWS. `lifecycle` is the group's lifecycle state, None if no group holds it. `listing`:
     the group with its sizes and members, None if there is none or this step uses facts of earlier reads. `looked`: EC2
     and Auto Scaling were both read just now.
@@ -86,8 +224,10 @@ class InstanceState:
         return self.held and bool(self.our_hooks)
 
 
-def survey(record: TerminationRecord, ports: Ports, need: Need = Need.ALL, *, written: bool = True) -> InstanceState:
-    """Return the known state, read from AWS where `freshness` requires it: DescribeInstances, DescribeAutoScalingGroups
+def survey(
+    record: TerminationRecord, ports: Ports, need: Freshness = Freshness.ALL, *, written: bool = True
+) -> Situation:
+    """Return the known state, read from AWS where `need` requires it: DescribeInstances, DescribeAutoScalingGroups
     and hooks that are cached for a minute. A read is written into the record, for the steps that follow; `written`:
     False where the caller writes it with a note of its own.
 
@@ -102,14 +242,14 @@ def survey(record: TerminationRecord, ports: Ports, need: Need = Need.ALL, *, wr
     if seen is None:
         name = record.subject.group
         listing = ports.groups.describe([name]).get(name) if name else None
-        seen = _seen_group(record, instance, listing, policies, ports.clock, ports.groups)
-    seen_instance = known.instance or _seen_instance(instance, ports.clock.now())
+        seen = _observed_group(record, instance, listing, policies, ports.clock, ports.groups)
+    seen_instance = known.instance or _observed_instance(instance, ports.clock.now())
     fresh = Seen(instance=seen_instance, group=seen)
     asked = known.instance is None or known.group is None
     if asked and written:
         ports.claims.saw(record.instance, fresh)
     policy = policy_for(policies, seen.facts.name, seen.facts.tags) if seen.facts else None
-    return InstanceState(
+    return Situation(
         record=replace(record, seen=fresh) if asked else record,  # a fact that was inferred is inferred again
         instance=instance,
         group=listing or seen.facts,
@@ -126,7 +266,7 @@ def _ask_ec2(record: TerminationRecord, instances: Instances) -> Instance | None
     return instances.describe([record.instance]).get(record.instance)
 
 
-def _seen_instance(instance: Instance | None, now: datetime) -> SeenInstance:
+def _observed_instance(instance: Instance | None, now: datetime) -> SeenInstance:
     if instance is None:
         return SeenInstance(at=now, state=GONE)
     member = instance.group is not None
@@ -149,7 +289,7 @@ def _instance_of(record: TerminationRecord, seen: SeenInstance) -> Instance:
     )
 
 
-def _seen_group(
+def _observed_group(
     record: TerminationRecord,
     instance: Instance | None,
     listing: Group | None,
@@ -165,7 +305,7 @@ def _seen_group(
     if listing is None:
         return SeenGroup(at=now, facts=None, lifecycle=lifecycle)
     asked = {key for policy in policies for key in policy.selector.tags}
-    hooks = tuple(hook for hook in groups.hooks(listing.name) if hook.transition == TERMINATING)
+    hooks = tuple(hook for hook in groups.hooks(listing.name) if hook.transition == TERMINATE_TRANSITION)
     return SeenGroup(
         at=now,
         facts=GroupFacts(
@@ -205,7 +345,7 @@ def of_ours(
     heartbeaten for this record, or one that the policy named would hold the instance until its time-out.
     """
     begun = {cause.hook for cause in record.causes if cause.hook_ours} | record.heartbeats.keys()
-    ending = [hook for hook in hooks if hook.transition == TERMINATING]
+    ending = [hook for hook in hooks if hook.transition == TERMINATE_TRANSITION]
     ours = {hook.name for hook in ending if is_put_by_sync(hook) or is_ours(hook, policy, ports.queue_arns)} | begun
     if policy is None and any(hook.name not in ours for hook in ending):
         named = ports.catalog.named_hooks(record.subject.cluster)

@@ -1,14 +1,23 @@
-"""Claim of an instance and start of its execution: any number of callers end with one open execution, awake."""
+"""Terminations as other packages see them: an instance is claimed and its execution started, records of other nodes are
+read, and nodes that no termination has claimed return to service.
 
-from collections.abc import Iterable
+Any number of claimants end with one open execution, awake. A step that reads the records of other nodes must not fail
+for one of them, malformed or of a newer version. What it takes an unreadable record for is decided where it is read:
+the assumption that harms least."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 
-from leeward.errors import RecordChangedError
+from leeward.errors import LeewardError, NewerRecordError, RecordChangedError, UnexpectedError
+from leeward.isolation import attempt
 from leeward.model.instance import Instance, cluster_of
+from leeward.model.node import Node, disruption_taint
 from leeward.model.termination import Cause, Status, Subject, TerminationRecord
 from leeward.model.times import format_instant
 from leeward.policy.selection import group_name
 from leeward.ports import Ports
+from leeward.ports.kubernetes import Kubernetes
 from leeward.ports.records import Claims
 from leeward.termination.run import UNCLAIMED
 
@@ -78,3 +87,45 @@ def start(record: TerminationRecord, ports: Ports) -> TerminationRecord:
         if record.status is Status.CLOSED:
             return record
     raise RecordChangedError(f"{record.instance}: {PROBES} attempts were begun by others meanwhile")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadableRecords:
+    """Existing records by instance. `unreadable`: instances whose record cannot be parsed, and why."""
+
+    read: Mapping[str, TerminationRecord] = field(default_factory=dict)
+    unreadable: Mapping[str, LeewardError] = field(default_factory=dict)
+
+
+def read_apart(instances: Iterable[str], claims: Claims) -> ReadableRecords:
+    """Read the records in one call; where one of them cannot be parsed, in halves until it is alone. Raises the table's
+    errors: an unknown record must not be taken for a missing one.
+    """
+    names = list(dict.fromkeys(instances))
+    if not names:
+        return ReadableRecords()
+    together = attempt(lambda: claims.read_all(names))
+    if not isinstance(together, LeewardError):
+        return ReadableRecords(read=together)
+    if not isinstance(together, NewerRecordError | UnexpectedError):
+        raise together
+    if len(names) == 1:
+        return ReadableRecords(unreadable={names[0]: together})
+    halves = [read_apart(part, claims) for part in (names[: len(names) // 2], names[len(names) // 2 :])]
+    first, second = halves
+    return ReadableRecords(read={**first.read, **second.read}, unreadable={**first.unreadable, **second.unreadable})
+
+
+def untaint_unclaimed(node: Node, kubernetes: Kubernetes, ports: Ports) -> bool:
+    """Remove our taint and cordon unless a termination of the instance is open; True if they were removed. A
+    termination that is claimed between the read of its record and the write of the node finds the taint put back: until
+    its drain begins, the scheduler would otherwise bind pods to a node that is about to leave. Raises ObjectGoneError.
+    """
+    if is_open(node.instance_id, ports.claims):
+        return False
+    taint = disruption_taint(ports.deployment)
+    kubernetes.untaint(node, taint)
+    if is_open(node.instance_id, ports.claims):
+        kubernetes.taint(node, taint)
+        return False
+    return True
