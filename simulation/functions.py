@@ -18,7 +18,7 @@ from leeward.isolation import Executor, in_turn
 from leeward.ports import Ports
 from leeward.reconcile.reconciler import reconcile_once
 from leeward.sync.controller import sync_once
-from leeward.termination import drain_step, steps
+from leeward.termination import drain, steps
 from leeward.termination.run import Run
 from leeward.workflow.steps import take_step
 from simulation.aws.queue import Queued
@@ -36,7 +36,7 @@ TIMEOUTS = {
 CONCURRENCY = {"drain": 40}  # reserved, as infra sets by default; calls beyond it are throttled
 RESERVE_SECONDS = 2.0  # of an invocation (adapters/wiring.py)
 UNEXPECTED = UnexpectedError.__name__
-STEPS = {"terminate": steps.STEPS, "drain": drain_step.STEPS}
+STEPS = {"terminate": steps.STEPS, "drain": drain.STEPS}
 
 
 def bounded(function: str, ports: Ports) -> Ports:

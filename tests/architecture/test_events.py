@@ -19,7 +19,9 @@ PACKAGE = Path("functions/leeward")
 REASON = re.compile(r"([A-Z][a-z]+){1,5}(IPs)?")
 NO_REASONS = {
     "Detach",
+    "InService",
     "Launch",
+    "NoExecute",
     "StatefulSet",
     "Terminated",
     "Terminating",

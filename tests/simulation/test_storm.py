@@ -8,7 +8,7 @@ from bench import storm_limits
 from bench.storm_chain import Way, storm
 from leeward.model.group import AZ_REBALANCE
 from leeward.model.termination import CauseKind
-from leeward.termination.storm import SMALLEST
+from leeward.termination.decisions import SMALLEST_STORM
 from simulation.fault_rates import Faults
 from simulation.rule import Rule
 from simulation.world import World
@@ -56,7 +56,7 @@ def test_within_the_limits_of_aws_pods_without_a_budget_leave_in_time():
     assert found.tainted is not None
     assert found.tainted <= storm_limits.TAINTED_WITHIN
     assert found.met
-    assert found.launched < SMALLEST  # before the storm was noticed, and not once more for each batch
+    assert found.launched < SMALLEST_STORM  # before the storm was noticed, and not once more for each batch
 
 
 @pytest.mark.long

@@ -5,7 +5,7 @@ from random import Random
 
 from leeward.disruption import steps as disruption_steps
 from leeward.disruption.run import DisruptionRun
-from leeward.termination import drain_step, steps
+from leeward.termination import drain, steps
 from leeward.termination.run import Run
 from leeward.upgrade.managed.steps import STEPS as MANAGED_STEPS
 from leeward.upgrade.run import Run as UpgradeRun
@@ -19,7 +19,7 @@ from simulation.timeline import Timeline
 LONGEST = 7 * 86400.0
 STEPS = {
     "terminate": (steps.STEPS, Run.from_json),
-    "drain": (drain_step.STEPS, Run.from_json),
+    "drain": (drain.STEPS, Run.from_json),
     "upgrade": ({**UPGRADE_STEPS, **MANAGED_STEPS}, UpgradeRun.from_json),
     "disrupt": (disruption_steps.STEPS, DisruptionRun.from_json),
 }

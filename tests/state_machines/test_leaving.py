@@ -14,7 +14,7 @@ from leeward.model.pod import Deployment, Owner
 from leeward.model.termination import CauseKind
 from leeward.policy.document import DrainPolicy
 from leeward.ports.kubernetes import Listed
-from leeward.termination.drain_step import STEPS
+from leeward.termination.drain import STEPS
 from leeward.termination.run import Next, Run
 from tests.fakes.builders import GROUP, a_group, our_hook
 from tests.fakes.clock import START

@@ -8,8 +8,8 @@ import pytest
 from leeward.errors import ClusterUnreachableError, ObjectGoneError, ThrottledError
 from leeward.model.pod import Pod
 from leeward.model.termination import Cause, CauseKind, Replacement
-from leeward.termination import storm
-from leeward.termination.drain_step import drain
+from leeward.termination import decisions, prompt_eviction
+from leeward.termination.drain import drain
 from leeward.termination.replacing import ask_for_replacement
 from leeward.termination.run import Next, Run
 from leeward.termination.steps import claim
@@ -20,7 +20,7 @@ from tests.state_machines.test_walks import a_budget
 from tests.state_machines.walker import Walker
 
 I = "i-0abc"  # noqa: E741  (the instance of every story)
-MANY, FEW = storm.SMALLEST, storm.SMALLEST - 1
+MANY, FEW = decisions.SMALLEST_STORM, decisions.SMALLEST_STORM - 1
 POLICY = policies().policies[0].name
 
 
@@ -69,7 +69,7 @@ def test_a_call_evicts_without_asking_aws_and_without_waiting():
     assert calls_to_aws(system) == 0
     assert system.clock.now() == START
     assert answer.next is Next.WAIT
-    assert storm.SHORTEST_PAUSE <= answer.pause < storm.SHORTEST_PAUSE + storm.SPREAD
+    assert prompt_eviction.SHORTEST_PAUSE <= answer.pause < prompt_eviction.SHORTEST_PAUSE + prompt_eviction.SPREAD
 
 
 @pytest.mark.parametrize(("count", "least", "below"), [(MANY, 8, 16), (500, 8, 16), (1000, 16, 32), (5000, 80, 160)])
@@ -79,7 +79,7 @@ def test_of_more_than_the_places_serve_each_waits_in_proportion(count, least, be
     record = a_system(MANY).claims.records[I]
     names = [f"i-{number:017x}" for number in range(200)]
     records = [replace(record, subject=replace(a_subject(name)), causes=(cause,)) for name in names]
-    pauses = [storm.pause_seconds(record, START) for record in records]
+    pauses = [prompt_eviction.storm_pause(record, START) for record in records]
     assert least <= min(pauses) <= max(pauses) < below
 
 
@@ -123,18 +123,18 @@ def test_of_more_than_aws_serves_an_empty_one_waits_for_its_release_without_a_ca
 
 
 @pytest.mark.parametrize(
-    ("count", "least", "most"), [(1, 1, 1), (storm.SMALLEST, 20, 20), (100, 10, 30), (1000, 10, 30)]
+    ("count", "least", "most"), [(1, 1, 1), (decisions.SMALLEST_STORM, 20, 20), (100, 10, 30), (1000, 10, 30)]
 )
 def test_about_as_many_empty_ones_ask_aws_as_it_serves(count, least, most):
     cause = Cause(id="event-1", kind=CauseKind.SPOT_INTERRUPTION, at=START, together=count)
     record = a_system(MANY).claims.records[I]
     names = [f"i-{number:017x}" for number in range(count)]
     records = [replace(record, subject=replace(a_subject(name)), causes=(cause,)) for name in names]
-    assert least <= sum(map(storm.asks_when_empty, records)) <= most
+    assert least <= sum(map(prompt_eviction.asks_when_empty, records)) <= most
 
 
 def test_an_empty_one_that_was_not_counted_asks_aws():
-    assert storm.asks_when_empty(a_system(0).claims.records[I])
+    assert prompt_eviction.asks_when_empty(a_system(0).claims.records[I])
 
 
 def test_when_the_instance_is_being_taken_aws_is_asked_although_pods_are_left():
@@ -147,15 +147,15 @@ def test_when_the_instance_is_being_taken_aws_is_asked_although_pods_are_left():
 
 def test_no_pause_goes_past_the_moment_of_release():
     record = a_system(MANY).claims.records[I]
-    assert storm.pause_seconds(record, START + timedelta(seconds=112)) == 3
-    assert storm.pause_seconds(record, START + timedelta(seconds=200)) == 1
+    assert prompt_eviction.storm_pause(record, START + timedelta(seconds=112)) == 3
+    assert prompt_eviction.storm_pause(record, START + timedelta(seconds=200)) == 1
 
 
 def test_no_pause_goes_past_the_turn_of_more_pods():
     record = a_system(MANY).claims.records[I]
-    pause = storm.pause_seconds(record, START)
-    assert storm.pause_seconds(record, START, [START + timedelta(seconds=2.5)]) == 3
-    assert storm.pause_seconds(record, START, [START, START + timedelta(seconds=90)]) == pause
+    pause = prompt_eviction.storm_pause(record, START)
+    assert prompt_eviction.storm_pause(record, START, [START + timedelta(seconds=2.5)]) == 3
+    assert prompt_eviction.storm_pause(record, START, [START, START + timedelta(seconds=90)]) == pause
 
 
 def test_a_critical_pod_behind_a_blocked_one_gets_its_whole_grace():

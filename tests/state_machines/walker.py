@@ -13,14 +13,14 @@ from infra.asl import read_definition
 from leeward.errors import RecordChangedError
 from leeward.model.termination import execution_name
 from leeward.model.times import format_instant
-from leeward.termination import drain_step, steps
+from leeward.termination import drain, steps
 from leeward.termination.run import Run
 from simulation.expressions import by_jsonata
 from simulation.invocations import Ended
 from tests.fakes.system import FakeSystem
 
 DEFINITION = read_definition(Path("functions/leeward/termination/state_machine.asl.yaml"))
-KNOWN = {**steps.STEPS, **drain_step.STEPS}
+KNOWN = {**steps.STEPS, **drain.STEPS}
 LONGEST = 5000  # transitions
 
 

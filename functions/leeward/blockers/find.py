@@ -11,8 +11,7 @@ from leeward.blockers.nodes import of_foreign_taints, of_hooks, of_opt_outs, of_
 from leeward.blockers.obstacles import of_record
 from leeward.blockers.pods import of_plan, of_pods
 from leeward.policy.document import DrainPolicy
-from leeward.termination.drain_plan import plan_drain
-from leeward.termination.lone_pods import with_surges
+from leeward.termination.drain_plan import plan_drain, with_surges
 
 
 def blockers(inputs: NodeInputs, now: datetime) -> tuple[Blocker, ...]:

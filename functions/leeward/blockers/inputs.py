@@ -14,7 +14,7 @@ from leeward.model.pod import Pod, PodDisruptionBudget
 from leeward.model.termination import BY_POLICY, DrainOptions, Status, TerminationRecord
 from leeward.policy.document import NodePolicy
 from leeward.termination import deadlines
-from leeward.termination.volumes import HeldVolume
+from leeward.termination.settling import HeldVolume
 
 # An instance stays in a wait state for at most 48 hours or 100 heartbeat time-outs, whichever is smaller, whatever
 # heartbeats it gets (Amazon EC2 Auto Scaling user guide, "lifecycle hooks").

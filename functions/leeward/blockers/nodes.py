@@ -14,7 +14,7 @@ from leeward.model.pod import Pod
 from leeward.model.times import format_instant
 from leeward.model.well_known import KEPT_FOR, OF_DISRUPTION, SCALE_DOWN_DISABLED
 from leeward.policy.document import DrainPolicy
-from leeward.termination.volumes import HeldVolume
+from leeward.termination.settling import HeldVolume
 
 BLOCKED_BY_OPT_OUT = {
     DO_NOT_CONSOLIDATE: (Kind.NODE_DO_NOT_CONSOLIDATE, "consolidation"),

@@ -27,7 +27,7 @@ from leeward.errors import ClusterGoneError, ObjectGoneError
 from leeward.model.counts import count_of
 from leeward.model.group import AZ_REBALANCE
 from leeward.ports import Ports
-from leeward.termination.given_up_launches import Launch, offsetting, request_offset, undone
+from leeward.termination.ledger_settlement import Launch, offsetting, request_offset, undone
 from leeward.termination.requests import read_apart
 
 __all__ = ["STAYED", "STEPS", "end", "give_up", "note_failure", "restore_groups"]

@@ -18,8 +18,7 @@ from leeward.policy.document import Heartbeat
 from leeward.ports import Ports
 from leeward.reconcile.result import Notice, ReconcileResult
 from leeward.termination import heartbeats
-from leeward.termination.drain_events import BLOCKED_AFTER
-from leeward.termination.progress import moved_last
+from leeward.termination.drain_reports import BLOCKED_AFTER, moved_last
 
 BLOCKED_LONG = timedelta(hours=1)  # without a pod that moved; a drain that nothing holds gives up after drain.timeout
 HOOK_ENDS_WITHIN = timedelta(hours=2)  # or within a tenth of its time, if that is less

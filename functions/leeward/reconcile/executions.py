@@ -13,7 +13,7 @@ from leeward.ports.executions import Executions
 from leeward.reconcile.result import ReconcileResult
 from leeward.retry import retry
 from leeward.termination import decisions
-from leeward.termination.drain_step import taint_node
+from leeward.termination.drain import taint_node
 from leeward.termination.requests import start
 from leeward.termination.situation import survey
 

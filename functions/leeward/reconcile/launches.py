@@ -21,7 +21,7 @@ from leeward.retry import retry
 from leeward.termination.requests import read_apart
 
 AGAIN_AFTER = 2.0  # seconds
-BOOTS_WITHIN = timedelta(minutes=15)  # as in termination.placement_inputs and upgrades: a later boot is not expected
+BOOTS_WITHIN = timedelta(minutes=15)  # as in termination.replacing and upgrades: a later boot is not expected
 REPLACED_WITHIN = timedelta(minutes=30)  # a boot, and before it the new root volume, which EC2 makes from an image
 LOST_PASSES = timedelta(minutes=3)  # two passes that fail, and the one that is due: the hook outlasts them
 

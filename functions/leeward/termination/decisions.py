@@ -27,7 +27,6 @@ from leeward.policy.document import NodePolicy, Rebalance
 from leeward.termination import deadlines
 from leeward.termination.capacity_ledger import to_offset
 from leeward.termination.run import Next
-from leeward.termination.storm import in_storm, taken_together
 
 REPLACED_FIRST = (*ABRUPT, CauseKind.SCHEDULED_CHANGE)
 LAUNCHED_BEFORE_DRAIN = (
@@ -55,6 +54,7 @@ LONG_WAIT = timedelta(minutes=5)
 GROWTH = 20  # after a long wait a pause is 1/20 of the time waited
 DETACHED_AFTER = timedelta(minutes=5)  # running, and in no group for so long: a person detached it
 GIVE_UP_AFTER = timedelta(hours=49)  # an hour past the longest time a lifecycle hook can wait
+SMALLEST_STORM = 20  # instances in about a minute: fewer stay within the limits of AWS, and launch their replacements
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +108,16 @@ def _why_by_the_group(record: TerminationRecord, group: GroupFacts, now: datetim
     if taken is not None and now > taken - LAUNCHED_AHEAD:
         return "EC2 takes the instance before another would be Ready: the group replaces it"
     return "its Capacity Block ends, and another in it would as well" if record.has(CauseKind.CAPACITY_BLOCK) else None
+
+
+def in_storm(record: TerminationRecord) -> bool:
+    """Return whether EC2 takes so many instances at once, as fn interruption counted when it claimed this one."""
+    return taken_together(record) >= SMALLEST_STORM
+
+
+def taken_together(record: TerminationRecord) -> int:
+    """Return how many instances EC2 takes within about a minute, by the largest of the counts that its causes carry."""
+    return max((cause.together for cause in record.causes if cause.kind in ABRUPT), default=0)
 
 
 def is_voluntary(record: TerminationRecord) -> bool:

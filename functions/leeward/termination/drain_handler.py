@@ -9,7 +9,7 @@ from leeward.adapters import wiring
 from leeward.adapters.account_check import answers_account_check
 from leeward.adapters.entry import entry_point
 from leeward.adapters.initialization import initialize
-from leeward.termination import drain_step
+from leeward.termination.drain import STEPS
 from leeward.termination.handler import answer
 
 
@@ -17,7 +17,7 @@ from leeward.termination.handler import answer
 @answers_account_check
 def drain(event: Mapping[str, Any], context: object) -> dict[str, Any]:
     """Run one step: `{"step", "run"}` -> the run document."""
-    return answer(event, drain_step.STEPS, wiring.invocation_ports(context))
+    return answer(event, STEPS, wiring.invocation_ports(context))
 
 
 initialize()

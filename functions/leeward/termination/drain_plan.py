@@ -1,17 +1,22 @@
 """Plan of a drain: the pods that leave a node, those that may stay, and those that forbid the drain.
 
 Decides for one moment in which wave and how each pod is removed, and has no side effects; `eviction` carries the plan
-out. The rules are the filters of kubectl drain, with the waves of Karpenter's terminator."""
+out. The rules are the filters of kubectl drain, with the waves of Karpenter's terminator.
 
-from collections.abc import Sequence
+`lone_pods` names pods that get a second replica before they leave (`drain.singleReplicas: surge`), from the pods alone.
+Live, `replica_surge.surged` reads the Deployment as well, which a HorizontalPodAutoscaler, the strategy Recreate or a
+rollout may keep from being scaled."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import IntEnum, StrEnum
 
-from leeward.budgets.pdb import Refusal, refusal
+from leeward.budgets.pdb import Refusal, refusal, refusal_beside_second
 from leeward.model import well_known
 from leeward.model.node import Node
-from leeward.model.pod import Pod, PodDisruptionBudget
+from leeward.model.pod import Pod, PodDisruptionBudget, deployment_named_by
 from leeward.model.termination import BY_POLICY, DrainOptions
 from leeward.policy.document import DrainPolicy
 from leeward.termination.deadlines import DEADLINE_MARGIN
@@ -287,3 +292,34 @@ def _shortened(pod: Pod, deadline: datetime | None, now: datetime, options: Drai
     """
     left = max(int((deadline - now).total_seconds()), 1) if deadline else None
     return left if left is not None and left < _grace(pod, options) else options.grace_seconds
+
+
+def lone_pods(pods: Iterable[Pod], among: Iterable[Pod]) -> tuple[Pod, ...]:
+    """Return the pods that are the only one of their Deployment `among` all known pods, ready and without a volume that
+    a second pod elsewhere could not have.
+    """
+    count = Counter(_workload(pod) for pod in among if not pod.finished)
+    return tuple(pod for pod in pods if _may_surge(pod) and count[_workload(pod)] <= 1)
+
+
+def with_surges(plan: DrainPlan, surged: frozenset[str], budgets: Sequence[PodDisruptionBudget]) -> DrainPlan:
+    """Return the plan in which the pods named by `surged` (`namespace/name`) wait for a second replica. Pods that are
+    deleted wait for nothing.
+    """
+    evict = tuple(_surged(one, budgets) if one.pod.key in surged else one for one in plan.evict)
+    return replace(plan, evict=evict)
+
+
+def _surged(eviction: Eviction, budgets: Sequence[PodDisruptionBudget]) -> Eviction:
+    if eviction.due or eviction.removal is PodRemoval.DELETE:
+        return eviction
+    return replace(eviction, removal=PodRemoval.SURGE, refusal=refusal_beside_second(eviction.pod, budgets))
+
+
+def _workload(pod: Pod) -> tuple[str, str | None]:
+    return pod.namespace, deployment_named_by(pod)
+
+
+def _may_surge(pod: Pod) -> bool:
+    there = pod.ready and not pod.finished and pod.deletion is None
+    return there and not pod.claims and deployment_named_by(pod) is not None

@@ -1,7 +1,7 @@
 """Eviction of pods: the work of one step on the pods of a node, for as long as the step's own time lasts.
 
 `drain_plan.py` decides which pods leave, how and in which wave. `replica_surge.py` handles a pod that the policy gives
-a second replica first, `retries.py` a pod whose eviction fails. Every eviction and deletion has the pod's uid as its
+a second replica first, `removals.py` a pod whose eviction fails. Every eviction and deletion has the pod's uid as its
 precondition: a repeat finds it done.
 
 Reads are spaced out: nothing changes on the node while evicted pods are stopping. The Eviction API alone decides
@@ -20,17 +20,16 @@ from leeward.model.blocked import Obstacle, Stage
 from leeward.model.lifecycle import ENDING, role_of
 from leeward.model.node import Node
 from leeward.model.pod import Pod, PodDisruptionBudget
-from leeward.model.termination import BY_POLICY, VOLUNTARY
+from leeward.model.termination import BY_POLICY, VOLUNTARY, CauseKind, TerminationRecord
+from leeward.policy.document import DrainPolicy
 from leeward.ports import Ports
 from leeward.ports.kubernetes import EvictionRefusedError, Kubernetes
 from leeward.termination import deadlines
 from leeward.termination.decisions import has_begun, is_voluntary
 from leeward.termination.drain_plan import DrainPlan, Eviction, PodRemoval, in_time_for, plan_drain, turn_times
-from leeward.termination.pod_notice import PodNotices
-from leeward.termination.progress import Progress
-from leeward.termination.removals import LONGEST, PROMPT_SECONDS, QUICK_SECONDS, Removal, Removals
+from leeward.termination.drain_reports import DrainProgress, PodNotices
+from leeward.termination.removals import LONGEST, PROMPT_SECONDS, QUICK_SECONDS, RemovalRequest, Removals, Retries
 from leeward.termination.replica_surge import ReplicaSurge
-from leeward.termination.retries import Retries
 from leeward.termination.situation import Situation
 
 WORK = timedelta(seconds=10)
@@ -39,6 +38,7 @@ LATEST = timedelta(seconds=30)  # after the begin of a step no pod is asked abou
 LOOK_AGAIN = (1.0, 2.0, 4.0)  # seconds between two reads, since the last eviction; later pauses repeat the last
 BLOCKED_PACE = 1  # index of the longest of them if a pod is blocked
 PROMPT = timedelta(seconds=10)  # before the instance is released each second counts
+OVERRIDDEN = (CauseKind.EXPIRED, CauseKind.DRIFTED)  # their opt-outs, by a terminationGracePeriod (Karpenter)
 CLOCK = timedelta(seconds=2)  # deletion timestamps have whole seconds, and the API server a clock of its own
 SOON = timedelta(seconds=5)  # a pod that ends within it is waited for inside the step
 KEPT = timedelta(seconds=5)  # how long a step uses the budgets that it has read
@@ -46,7 +46,7 @@ KEPT = timedelta(seconds=5)  # how long a step uses the budgets that it has read
 
 def work(
     node: Node, situation: Situation, started: datetime, kubernetes: Kubernetes, ports: Ports, notices: PodNotices
-) -> tuple[DrainPlan, Progress]:
+) -> tuple[DrainPlan, DrainProgress]:
     """Evict and read again until the node is empty or the step's own time is used up. Raises ClusterUnreachableError
     and ThrottledError if the pods cannot be listed; the failure of a single pod is noted in `blocked_by`.
 
@@ -87,7 +87,7 @@ def work(
 
 def turn(
     node: Node, situation: Situation, started: datetime, kubernetes: Kubernetes, ports: Ports
-) -> tuple[DrainPlan, Progress]:
+) -> tuple[DrainPlan, DrainProgress]:
     """Read the node's pods once and make one turn of evictions, without waiting for the outcome. Raises as `work`."""
     step = _Step(node, situation, started, kubernetes, ports)
     plan = step.look()
@@ -109,7 +109,7 @@ class _Step:
     ) -> None:
         self._node, self._situation, self._started = node, situation, started
         self._kubernetes, self._clock = kubernetes, ports.clock
-        self.progress = Progress()
+        self.progress = DrainProgress()
         self._surging = ReplicaSurge(situation, started, kubernetes, ports, self.progress.healthy)
         self._retries = Retries.after(situation.record.blocked_by)
         self._removals = Removals(kubernetes)
@@ -151,8 +151,6 @@ class _Step:
         situation = self._situation
         if not is_voluntary(situation.record) or has_begun(situation.record, situation.lifecycle):
             return ""
-        from leeward.termination.first_look import reason_to_cancel  # late: most drains are not voluntary
-
         return reason_to_cancel(situation.record, situation.policy.drain, self._node, self._pods, self._clock.now())
 
     def pause(self, plan: DrainPlan, quiet: int, now: datetime, release: datetime | None) -> float:
@@ -284,7 +282,7 @@ class _Step:
         self._removals.send(removal)
         self._await(removal, QUICK_SECONDS if removal.slow else PROMPT_SECONDS, release)
 
-    def _await(self, removal: Removal, seconds: float, release: datetime | None) -> None:
+    def _await(self, removal: RemovalRequest, seconds: float, release: datetime | None) -> None:
         """Wait so long for the answer, at most until the release, and note it."""
         now = self._clock.now()
         if release is not None and now < release:
@@ -318,15 +316,15 @@ class _Step:
         record, policy = self._situation.record, self._situation.policy.drain
         return policy.force and deadlines.out_of_time(record, policy, self._started, now) is not None
 
-    def _removal(self, eviction: Eviction, now: datetime) -> Removal:
+    def _removal(self, eviction: Eviction, now: datetime) -> RemovalRequest:
         """Evict the pod as long as that works; with force, delete a pod that was blocked before without another try."""
         forced = self._forces(now)
         known = any(line.startswith(f"{eviction.pod.key}: ") for line in self._situation.record.blocked_by)
         deletes = eviction.removal is PodRemoval.DELETE or (forced and known)
         slow = self._retries.has_failed(eviction) or self._removals.waits_in(eviction.pod.namespace)
-        return Removal(eviction=eviction, began=now, deletes=deletes, forces=forced, slow=slow)
+        return RemovalRequest(eviction=eviction, began=now, deletes=deletes, forces=forced, slow=slow)
 
-    def _removed(self, removal: Removal) -> None:
+    def _removed(self, removal: RemovalRequest) -> None:
         """Count the pod as evicted."""
         pod = removal.eviction.pod
         self.progress.moved = True
@@ -361,3 +359,28 @@ def _ends_too_late(eviction: Eviction, now: datetime) -> bool:
     """Return whether the pod was evicted before the deadline came nearer: it is evicted again, with the time left."""
     ends, left = eviction.pod.deletion, eviction.grace_seconds
     return eviction.due and ends is not None and left is not None and ends > now + timedelta(seconds=left + 1)
+
+
+def reason_to_cancel(
+    record: TerminationRecord, policy: DrainPolicy, node: Node, pods: Sequence[Pod], now: datetime
+) -> str:
+    """Return why none of the record's voluntary causes takes the node any more; empty while one does.
+
+    A pod may have been bound between the last validation and the taint, and an opt-out written since. As long as no pod
+    has moved the termination is cancelled, and the node returns to service (docs/designs/disruption.md).
+    """
+    from leeward.disruption.do_not_disrupt import why_node_stays, why_pod_stays  # late: most drains are not voluntary
+
+    in_order = sorted(pods, key=lambda pod: pod.key)
+    opted_out = why_node_stays(node)
+    kept = next((why for pod in in_order if (why := why_pod_stays(pod, now))), "")
+    working = next((f"pod {pod.key} was bound to the empty node" for pod in in_order if pod.works), "")
+    reasons: list[str] = []
+    for cause in record.causes:
+        if cause.kind in OVERRIDDEN:
+            reasons.append(opted_out or ("" if policy.termination_grace_period is not None else kept))
+        elif cause.kind is CauseKind.UNDERUTILIZED:
+            reasons.append(opted_out or kept)
+        elif cause.kind is CauseKind.EMPTY:
+            reasons.append(opted_out or kept or working)
+    return reasons[0] if reasons and all(reasons) else ""

@@ -13,10 +13,10 @@ from leeward.model.seen import GONE
 from leeward.model.termination import CauseKind, TerminationRecord
 from leeward.ports import Ports
 from leeward.ports.kubernetes import Kubernetes
-from leeward.termination import decisions, volume_detachment
+from leeward.termination import decisions, settling
 from leeward.termination.capacity_ledger import only_surplus
+from leeward.termination.drain_reports import withdraw
 from leeward.termination.heartbeats import heartbeats_kept
-from leeward.termination.pod_notice import withdraw
 from leeward.termination.replica_surge import put_back
 from leeward.termination.run import Next, Run, carrying, current, later
 from leeward.termination.situation import Freshness, find_node, survey
@@ -126,10 +126,10 @@ def remove_node(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     if record.surges:
         put_back(record.instance, kubernetes, ports.claims)
     if node is not None:
-        waits = volume_detachment.before_removal(situation, node, kubernetes, ports.clock)
+        waits = settling.volumes_before_removal(situation, node, kubernetes, ports.clock)
         if waits and situation.state != GONE and not situation.looked:
             situation = survey(situation.record, ports)
-            waits = volume_detachment.before_removal(situation, node, kubernetes, ports.clock)
+            waits = settling.volumes_before_removal(situation, node, kubernetes, ports.clock)
         if waits:
             return replace(run, next=Next.WAIT, pause=decisions.SHORTEST_PAUSE, why=waits[:500])
         kubernetes.remove_finalizer(node, well_known.FINALIZER)

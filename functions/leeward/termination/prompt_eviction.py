@@ -1,13 +1,16 @@
-"""Evictions of a node that EC2 takes within two minutes, without a call to EC2 or Auto Scaling.
+"""Evictions of a node that EC2 takes within two minutes, without a call to EC2 or Auto Scaling; their pace in a storm.
 
-In a storm AWS throttles the calls that every other step begins with, and pods must not wait for them. One turn is made
-from the record alone; it is idempotent as every turn is (docs/designs/storms.md)."""
+In a storm EC2 takes many instances at the same time. AWS throttles the calls that every other step begins with, pods
+must not wait for them, and the drains share the concurrency of one function. One turn is made from the record alone; it
+is idempotent as every turn is (docs/designs/storms.md)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
+from math import ceil
 from typing import TypeVar
+from zlib import crc32
 
 from leeward.errors import (
     AwsUnavailableError,
@@ -24,22 +27,54 @@ from leeward.model.times import parse_instant
 from leeward.policy.document import NodePolicy
 from leeward.ports import Ports
 from leeward.ports.kubernetes import Clusters
-from leeward.termination import decisions
-from leeward.termination.deleted_node import last_known
+from leeward.termination import deadlines, decisions
+from leeward.termination.decisions import SMALLEST_STORM, in_storm, taken_together
 from leeward.termination.drain_plan import DrainPlan, turn_times
+from leeward.termination.drain_reports import DrainProgress, evicted_so_far, leaving
 from leeward.termination.eviction import turn
-from leeward.termination.progress import Progress, evicted_so_far, leaving
 from leeward.termination.run import Next, Run, current, latest
-from leeward.termination.situation import Situation, find_node
-from leeward.termination.storm import asks_when_empty, evicts_alone, pause_seconds, seconds_to_release
+from leeward.termination.situation import Situation, find_node, last_known
 
+SHORTEST_PAUSE = 8  # seconds
+SPREAD = 8  # seconds, by instance: they were claimed in the same second
+SERVED = 500  # nodes: of more each waits longer, in proportion, or second turns would take the places of first ones
 WARNED_BEFORE = timedelta(minutes=2, seconds=30)  # EC2's two minutes, and the difference between two clocks
 EMPTY = "every pod has left; EC2 takes many instances at once, and this one is released when it does"
 LONGEST_SECONDS = 10.0  # drains of other clusters need the place of one whose API server hangs
 T = TypeVar("T")
 
 
-def evict_promptly(record: TerminationRecord, ports: Ports) -> tuple[DrainPlan, Progress] | None:
+def evicts_alone(record: TerminationRecord, now: datetime) -> bool:
+    """Return whether a step evicts without a call to AWS: in a storm, until the instance is released."""
+    release = deadlines.release_at(record, now)
+    return in_storm(record) and release is not None and now < release
+
+
+def asks_when_empty(record: TerminationRecord) -> bool:
+    """Return whether AWS is asked to end the emptied instance before EC2 takes it: of as few as AWS serves beside each
+    other, by instance. While AWS throttles, a call holds one of the places that the pods of other nodes wait for.
+    """
+    return crc32(record.instance.encode()) % max(taken_together(record), 1) < SMALLEST_STORM
+
+
+def seconds_to_release(record: TerminationRecord, now: datetime) -> int:
+    """Return the whole seconds until the instance is released, at least one."""
+    release = deadlines.release_at(record, now)
+    return max(1, int((release - now).total_seconds())) if release is not None else 1
+
+
+def storm_pause(record: TerminationRecord, now: datetime, moments: Sequence[datetime] = ()) -> int:
+    """Return the seconds until the next turn: always the same for one instance, never past its release nor past the
+    next of the `moments` at which more pods have their turn.
+    """
+    times = max(1, taken_together(record) / SERVED)
+    pause = int(SHORTEST_PAUSE * times) + crc32(record.instance.encode()) % int(SPREAD * times)
+    ends = [] if deadlines.release_at(record, now) is None else [seconds_to_release(record, now)]
+    turns = [ceil((moment - now).total_seconds()) for moment in moments if moment > now]
+    return min([pause, *ends, *turns])
+
+
+def evict_promptly(record: TerminationRecord, ports: Ports) -> tuple[DrainPlan, DrainProgress] | None:
     """Evict the pods whose turn it is. Return the plan from before the turn, and the progress. None: EC2 does not take
     the instance, the record names no policy, or the instance has no Node. Raises as the calls of Kubernetes do.
 
@@ -66,7 +101,7 @@ def evict_promptly(record: TerminationRecord, ports: Ports) -> tuple[DrainPlan, 
 
 def _turn(
     record: TerminationRecord, situation: Situation, started: datetime, ports: Ports
-) -> tuple[DrainPlan, Progress] | None:
+) -> tuple[DrainPlan, DrainProgress] | None:
     kubernetes = ports.clusters.kubernetes(record.subject.cluster)
     node = find_node(record, kubernetes) or last_known(situation, started, kubernetes, ports.clock.now())
     if node is None:
@@ -105,7 +140,7 @@ def turn_alone(run: Run, record: TerminationRecord, ports: Ports) -> Run | None:
         return None
     except (ClusterUnreachableError, ThrottledError) as error:
         why = f"waiting for an answer, nothing is ended meanwhile: {error}"
-    pause = pause_seconds(record, ports.clock.now(), moments)
+    pause = storm_pause(record, ports.clock.now(), moments)
     return replace(run, version=record.version, next=Next.WAIT, pause=pause, why=why[:500])
 
 

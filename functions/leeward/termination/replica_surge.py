@@ -46,7 +46,7 @@ def reason_not_surged(pod: Pod, deployment: Deployment, autoscaled: frozenset[st
 def surged(lone: Iterable[Pod], kubernetes: Workloads) -> frozenset[str]:
     """Return the keys (`namespace/name`) of the pods that a drain gives a second replica.
 
-    `lone`: pods that are the only one of their workload (`lone_pods.lone_pods`). Only reads. A Deployment that Leeward
+    `lone`: pods that are the only one of their workload (`drain_plan.lone_pods`). Only reads. A Deployment that Leeward
     may not read is skipped: it may not scale it either.
     """
     surged_pods: set[str] = set()

@@ -30,7 +30,7 @@ from leeward.model.lifecycle import (
     is_held,
     role_of,
 )
-from leeward.model.node import Node
+from leeward.model.node import LONG_AGO, Node, disruption_taint
 from leeward.model.seen import GONE, Seen, SeenGroup, SeenInstance
 from leeward.model.termination import CauseKind, TerminationRecord
 from leeward.policy.document import NodePolicy, Selector
@@ -41,6 +41,7 @@ from leeward.ports.clock import Clock
 from leeward.ports.compute import Instances
 from leeward.ports.kubernetes import Kubernetes
 from leeward.ports.records import Claims
+from leeward.termination import deadlines
 
 SETTLED = frozenset({IN_SERVICE, STANDBY, TERMINATE_WAIT, REPLACE_WAIT})  # states that last until an actor changes them
 RUNNING = "running"
@@ -383,3 +384,36 @@ def find_node_or_uninitialized(
     nodes = kubernetes.nodes()
     found = nodes_by_instance(nodes).get(record.instance)
     return found, () if found else tuple(node for node in nodes if node.uninitialized)
+
+
+def last_known(situation: Situation, started: datetime, kubernetes: Kubernetes, now: datetime) -> Node | None:
+    """Return the deleted Node of the instance by its noted name, for a drain whose time is not over. None: no Node was
+    noted, or another instance has its name.
+
+    Such an instance still has pods. Their kubelet stops them in their grace period, the Eviction API still takes
+    requests for them, and the pod garbage collector deletes the rest within about a minute. So the drain goes on by the
+    noted name, and the empty instance keeps its settle time (docs/designs/draining.md).
+    """
+    record = situation.record
+    name = record.subject.node
+    over = deadlines.out_of_time(record, replace(situation.policy.drain, force=False), started, now)
+    if not name or over is not None or kubernetes.node(name) is not None:
+        return None
+    return _deleted(name, record)
+
+
+def _deleted(name: str, record: TerminationRecord) -> Node:
+    """Build the Node as far as a drain needs it. It is not Ready: no volume is waited for that no Node can release."""
+    return Node(
+        name=name,
+        uid=name,  # tells its Events apart
+        resource_version="",
+        provider_id=f"aws:///{record.subject.zone}/{record.instance}",
+        labels={},
+        annotations={},
+        taints=(disruption_taint(record.deployment),),
+        unschedulable=True,
+        ready=False,
+        deleting=True,
+        created=LONG_AGO,
+    )

@@ -55,7 +55,6 @@ from leeward.termination.maximum_size import put_back
 from leeward.termination.requests import start, subject_of
 from leeward.termination.run import Next, Run, carrying, current, noted, reread
 from leeward.termination.situation import RUNNING, Freshness, Situation, instance_fact, survey
-from leeward.termination.storm import in_storm
 from leeward.workflow.steps import Step
 
 UNANSWERED = (AccessDeniedError, AwsUnavailableError, ThrottledError)
@@ -84,7 +83,7 @@ def claim(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
     now = ports.clock.now()
     until = format_instant(now + decisions.GIVE_UP_AFTER)
     begun = replace(run, attempt=record.attempt, version=record.version, until=until).taken_by(record, now)
-    if in_storm(record):
+    if decisions.in_storm(record):
         storm = replace(
             begun, next=Next.DRAIN, why="one of many that EC2 takes: it drains before AWS is asked anything"
         )

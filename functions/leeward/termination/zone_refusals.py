@@ -4,9 +4,11 @@ Asked only where one of them has a required rule about zones (`Pod.tied_to_zones
 pods' anti-affinity means one of them (`leeward.dev/kept-apart-by`), and within `SECONDS`. Never raises: without an
 answer the zones keep the order that they have without such pods, and `doubts` says so."""
 
+from __future__ import annotations
+
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from leeward.errors import InvalidInputError, LeewardError
 from leeward.gc_pause import collector_paused
@@ -17,8 +19,10 @@ from leeward.ports import Ports
 from leeward.ports.kubernetes import Kubernetes, Listed
 from leeward.scheduling.nodes import NodeSpec
 from leeward.scheduling.pods import PodReader, PodSpec
-from leeward.termination.placement_inputs import PlacementInputs
 from leeward.time_budget import TimeBudget
+
+if TYPE_CHECKING:
+    from leeward.termination.replacing import PlacementInputs
 
 SECONDS = 5.0  # of the two minutes that a spot warning leaves; a new node needs one of them
 _MOST_NAMED = 3

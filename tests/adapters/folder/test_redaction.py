@@ -192,7 +192,7 @@ def test_no_other_package_reads_annotations_of_pods():
     known = {"disruption/do_not_disrupt.py", "disruption/candidates.py", "model/pod.py", "scheduling/pods.py"}
     of_nodes = {"model/node.py", "cli/report/facts.py"}
     of_services = {"model/load_balancing.py"}
-    of_drains = {"termination/pod_notice.py"}  # reads what it wrote itself; no offline command evicts
+    of_drains = {"termination/drain_reports.py"}  # reads what it wrote itself; no offline command evicts
     written = {"adapters/folder/redaction.py"}
     root = Path("functions/leeward")
     reads = re.compile(r"pod\w*\.annotations|get\(\"annotations\"\)|self\.annotations")

@@ -10,7 +10,7 @@ from leeward.errors import AccessDeniedError, AwsUnavailableError, ClusterUnreac
 from leeward.interruption import handler
 from leeward.model.termination import Status
 from leeward.policy.document import ClusterPolicies
-from leeward.termination.storm import taken_together
+from leeward.termination.prompt_eviction import taken_together
 from tests.events import event
 from tests.fakes.builders import GROUP, a_group, a_node, an_instance, our_hook
 

@@ -14,9 +14,9 @@ from tests.simulation.mutations.build import CALM, Mutation, Workshop, with_feat
 from tests.simulation.mutations.editing import edit, edited
 
 STEPS = "leeward.termination.steps"
-DRAINING = "leeward.termination.drain_step"
+DRAINING = "leeward.termination.drain"
 EVICTING = "leeward.termination.eviction"
-REMOVING = "leeward.termination.removals.Removal"
+REMOVING = "leeward.termination.removals.RemovalRequest"
 PARTING = "leeward.termination.node_removal"
 VERDICT = "leeward.termination.decisions"
 NODE = "leeward.model.node"
@@ -59,11 +59,11 @@ def _sleeps_past_the_deadline(shop: Workshop) -> None:
 
 
 def _unreachable_is_empty(shop: Workshop) -> None:
-    def drain_node(original, run, *arguments):
+    def drain_node(original, notes, *arguments):
         try:
-            return original(run, *arguments)
+            return original(notes, *arguments)
         except (ClusterUnreachableError, ThrottledError):
-            return replace(run, next=Next.DRAINED, pause=0, why="no pods were found")
+            return replace(notes.run, next=Next.DRAINED, pause=0, why="no pods were found")
 
     shop.wrap(f"{DRAINING}._drain_node", drain_node)
 
@@ -116,11 +116,11 @@ def _uncordons_all(shop: Workshop) -> None:
 
 
 def _asks_no_load_balancer(shop: Workshop) -> None:
-    shop.replace("leeward.termination.target_deregistration.before_eviction", lambda *_: None)
+    shop.replace("leeward.termination.settling.targets_before_eviction", lambda *_: None)
 
 
 def _asks_for_no_volume(shop: Workshop) -> None:
-    shop.replace("leeward.termination.volume_detachment.before_the_end", lambda *_: None)
+    shop.replace("leeward.termination.settling.volumes_before_end", lambda *_: None)
 
 
 def _stays_excluded(shop: Workshop) -> None:

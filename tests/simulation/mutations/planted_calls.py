@@ -90,14 +90,14 @@ OF_CALLS = (
     Planted(
         name="a refused eviction is asked again each second",
         story="asks as often as the node is looked at",
-        edits=(edit("leeward.termination.retries.Retries.refused", "pause = _pause(tries)", "pause = FIRST_PAUSE"),),
+        edits=(edit("leeward.termination.removals.Retries.refused", "pause = _pause(tries)", "pause = FIRST_PAUSE"),),
         tests=("tests/unit/termination/test_retries.py",),
     ),
     Planted(
         name="the pause after refused evictions grows without an end",
         story="doubles for each pod of a budget, which only a large workload shows",
         edits=(
-            edit("leeward.termination.retries._pause", "min(tries - 1, LONGEST_PAUSE // FIRST_PAUSE)", "(tries - 1)"),
+            edit("leeward.termination.removals._pause", "min(tries - 1, LONGEST_PAUSE // FIRST_PAUSE)", "(tries - 1)"),
         ),
         tests=("tests/unit/termination/test_retries.py",),
     ),

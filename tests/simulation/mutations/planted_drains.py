@@ -59,7 +59,7 @@ OF_DRAINS = (
     Planted(
         name="an instance whose Node was deleted as it drained ends at once",  # the rule SETTLED fails a world
         story="takes a deleted Node for an empty one",
-        edits=(edit(f"{TERMINATION}.deleted_node.last_known", "if not name or", "if True or"),),
+        edits=(edit(f"{TERMINATION}.situation.last_known", "if not name or", "if True or"),),
         tests=("tests/state_machines/test_drains.py",),
     ),
     Planted(
@@ -113,13 +113,13 @@ OF_DRAINS = (
     Planted(
         name="a forced drain that moves nothing is looked at every two seconds",
         story="polls until the pods that are deleted are gone",
-        edits=(edit(f"{TERMINATION}.drain_step._unfinished", "2 if progress.moved else None", "2"),),
+        edits=(edit(f"{TERMINATION}.drain._unfinished", "2 if progress.moved else None", "2"),),
         tests=("tests/state_machines/test_partial_failure.py",),
     ),
     Planted(
         name="a forced drain waits for pods that the policy keeps",
         story="takes force for the end of every obstacle",
-        edits=(edit(f"{TERMINATION}.drain_step._unfinished", "policy.force and bool(plan.evict)", "policy.force"),),
+        edits=(edit(f"{TERMINATION}.drain._unfinished", "policy.force and bool(plan.evict)", "policy.force"),),
         tests=("tests/state_machines/test_partial_failure.py",),
     ),
     Planted(

@@ -88,7 +88,7 @@ OF_ENDINGS = (
     Planted(
         name="pods that come to a node that waits for its reboot are not drained",
         story="looks for a removed taint in drains alone",
-        edits=(edit(f"{TERMINATION}.reboot_step._with_node", "if node.disrupted_by is None and missing", "if False"),),
+        edits=(edit(f"{TERMINATION}.reboot._with_node", "if node.disrupted_by is None and missing", "if False"),),
         tests=("tests/state_machines/test_scheduled_reboots.py",),
     ),
     Planted(

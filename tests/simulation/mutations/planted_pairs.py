@@ -99,7 +99,7 @@ OF_PAIRS = (
     Planted(
         name="the earlier of two dates of a reboot ends the wait",
         story="takes the first date that EC2 announced",
-        edits=(edit("leeward.termination.ec2_reboot._starts", "return max(", "return min("),),
+        edits=(edit("leeward.termination.reboot._starts", "return max(", "return min("),),
         tests=("tests/unit/termination/test_ec2_reboot.py",),
     ),
     Planted(

@@ -34,7 +34,7 @@ OF_PERIODS = (
     Planted(
         name="a drain under way goes on without a cause",
         story="asks for causes when a drain begins alone",
-        edits=(edit("leeward.termination.drain_step._kept", "if decisions.is_cancelled(record):", "if False:"),),
+        edits=(edit("leeward.termination.drain._kept", "if decisions.is_cancelled(record):", "if False:"),),
         tests=("tests/state_machines/test_withdrawn_maintenance.py",),
     ),
     Planted(

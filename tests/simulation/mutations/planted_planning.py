@@ -123,7 +123,7 @@ OF_PLANNING = (
         story="does not ask what the decrement was for",
         edits=(
             edit(
-                "leeward.termination.given_up_launches.undone",
+                "leeward.termination.ledger_settlement.undone",
                 "if not offsets_another(terminations.get(new), new)",
                 "if terminations is not None",
             ),

@@ -4,7 +4,7 @@ from tests.simulation.mutations.editing import edit
 from tests.simulation.mutations.plant import Planted
 
 RECONCILE = "leeward.reconcile"
-STEP = "leeward.termination.reboot_step"
+STEP = "leeward.termination.reboot"
 WALKS = ("tests/state_machines/test_reboots.py",)
 DOUBTS = ("tests/state_machines/test_reboots_in_doubt.py",)
 
@@ -128,7 +128,7 @@ OF_REBOOTS = (
         story="takes another boot id for the scheduled one",
         edits=(
             edit(
-                "leeward.termination.ec2_reboot.next_step",
+                "leeward.termination.reboot.after_ec2_reboot",
                 "not wait.missing and (late or not listed)",
                 "not wait.missing",
             ),

@@ -39,7 +39,7 @@ OF_STORMS = (
         story="ends what has no pods as usual, while AWS throttles",
         edits=(
             edit(
-                "leeward.termination.storm.asks_when_empty",
+                "leeward.termination.prompt_eviction.asks_when_empty",
                 "return crc32(record.instance.encode()) % max(taken_together(record), 1) < SMALLEST",
                 "return True",
             ),

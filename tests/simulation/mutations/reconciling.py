@@ -1,6 +1,6 @@
 """Broken builds: messages and the reconciler."""
 
-from leeward.termination.drain_step import taint_node
+from leeward.termination.drain import taint_node
 from leeward.termination.situation import find_node
 from simulation.features import Feature
 from simulation.rule import Rule
@@ -43,9 +43,9 @@ OF_RECONCILER = (
         name="nodes are rebooted before the drain",
         story="reboots what repair has claimed, and drains what is left",
         breaks=edited(
-            edit("leeward.termination.endings.after_drain", "if run.next is not Next.DRAINED:", "if False:"),
-            edit("leeward.termination.endings.after_drain", "is not None and not run.pause", "is not None"),
-            edit("leeward.termination.reboot_step._request", "if not plan.drained:", "if False:"),
+            edit("leeward.termination.drain.after_drain", "if run.next is not Next.DRAINED:", "if False:"),
+            edit("leeward.termination.drain.after_drain", "is not None and not run.pause", "is not None"),
+            edit("leeward.termination.reboot._request", "if not plan.drained:", "if False:"),
         ),
         rules=frozenset({Rule.REBOOT_DRAINED}),
         scenario=with_features(Feature.NO_FAULTS, Feature.CONDITIONS, hours=2),
@@ -55,12 +55,12 @@ OF_RECONCILER = (
         story="reboots again what a reboot has not healed, and counts none of them",
         breaks=edited(
             edit(
-                "leeward.termination.reboot_step._await_return",
+                "leeward.termination.reboot._await_return",
                 'return _give_up(run, record, node, f"{missing} {BACK} min after its reboot", ports)',
                 "return _request(run, survey(record, ports, Freshness.WORK), node, ports)",
             ),
             edit(
-                "leeward.termination.reboot_step._reason_not_to_reboot",
+                "leeward.termination.reboot._reason_not_to_reboot",
                 'LIMIT if reboots_of_a_day(record.reboots.values(), now) >= MOST_A_DAY else ""',
                 '""',
             ),

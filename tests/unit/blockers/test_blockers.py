@@ -16,7 +16,7 @@ from leeward.model.termination import Cause, CauseKind, Status, TerminationRecor
 from leeward.model.well_known import KEPT_FOR, SCALE_DOWN_DISABLED
 from leeward.policy.document import DisruptionPolicy, DrainPolicy
 from leeward.termination.drain_plan import plan_drain, tolerates_disruption_taint
-from leeward.termination.volumes import held_volumes
+from leeward.termination.settling import held_volumes
 from tests.fakes.builders import GROUP, a_group, a_node, a_policy, a_subject, our_hook
 
 NOW = datetime(2026, 3, 2, 10, 0, tzinfo=UTC)

@@ -7,7 +7,7 @@ import pytest
 from leeward.model import well_known
 from leeward.model.node import disruption_taint, stripped, tainted, untainted
 from leeward.reconcile.reconciler import reconcile_once
-from leeward.termination.drain_step import drain
+from leeward.termination.drain import drain
 from leeward.termination.node_removal import return_to_service
 from leeward.termination.run import Next, Run
 from leeward.termination.steps import Status

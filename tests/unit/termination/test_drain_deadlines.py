@@ -17,7 +17,7 @@ from leeward.model.termination import Cause, CauseKind, DrainOptions, Status, Te
 from leeward.policy.document import DrainPolicy
 from leeward.termination.deadlines import node_deadline
 from leeward.termination.drain_plan import PodRemoval, Protection, plan_drain, turn_times
-from leeward.termination.volumes import drain_volumes, held_volumes
+from leeward.termination.settling import drain_volumes, held_volumes
 from tests.adapters.kubernetes_objects import raw_pod
 from tests.fakes.builders import a_node, a_subject
 from tests.fakes.clock import START as NOW

@@ -10,7 +10,7 @@ from leeward.model.termination import Cause, CauseKind, Status, TerminationRecor
 from leeward.policy.document import DrainPolicy
 from leeward.termination.capacity_ledger import surplus
 from leeward.termination.decisions import has_begun, is_voluntary
-from leeward.termination.first_look import reason_to_cancel
+from leeward.termination.eviction import reason_to_cancel
 from tests.fakes.builders import a_node, a_subject
 from tests.fakes.clock import START
 from tests.state_machines.test_walks import a_pod

@@ -10,8 +10,7 @@ from leeward.errors import AccessDeniedError
 from leeward.model.pod import Deployment, Owner, Pod, PodDisruptionBudget
 from leeward.model.termination import DrainOptions
 from leeward.policy.document import DrainPolicy
-from leeward.termination.drain_plan import PodRemoval, plan_drain
-from leeward.termination.lone_pods import lone_pods, with_surges
+from leeward.termination.drain_plan import PodRemoval, lone_pods, plan_drain, with_surges
 from leeward.termination.replica_surge import surged
 from tests.fakes.builders import a_node
 from tests.fakes.system import FakeSystem

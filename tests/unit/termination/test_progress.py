@@ -5,7 +5,7 @@ from dataclasses import replace
 from leeward.model.pod import Owner, Pod
 from leeward.policy.document import DrainPolicy
 from leeward.termination.drain_plan import plan_drain
-from leeward.termination.progress import Progress, forced, leaving
+from leeward.termination.drain_reports import DrainProgress, forced, leaving
 from tests.fakes.builders import a_node
 from tests.fakes.clock import START as NOW
 
@@ -21,16 +21,16 @@ def a_plan(*pods):
 
 
 def test_a_forced_drain_names_the_pods_that_it_deletes_and_those_that_the_policy_protects():
-    assert forced(a_plan(WEB, BARE), Progress(blocked_by=BLOCKED)) == (
+    assert forced(a_plan(WEB, BARE), DrainProgress(blocked_by=BLOCKED)) == (
         "deleting shop/web-1: pdb shop/web, webhook; "
         "not deleting shop/bare: no controller: nothing would start it again"
     )
 
 
 def test_a_forced_drain_whose_pods_are_all_terminating_says_so():
-    assert forced(a_plan(WEB), Progress()) == "1 pod is terminating"
+    assert forced(a_plan(WEB), DrainProgress()) == "1 pod is terminating"
 
 
 def test_a_pod_of_a_later_wave_is_not_called_terminating():
     critical = replace(WEB, name="dns", uid="dns", priority_class="system-cluster-critical")
-    assert leaving(a_plan(WEB, critical), Progress()) == "1 pod is terminating; 1 of a later wave leave after that"
+    assert leaving(a_plan(WEB, critical), DrainProgress()) == "1 pod is terminating; 1 of a later wave leave after that"

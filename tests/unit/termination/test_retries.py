@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from leeward.termination.drain_plan import Eviction, PodRemoval
-from leeward.termination.retries import Retries
+from leeward.termination.removals import Retries
 from tests.fakes.clock import START
 from tests.state_machines.test_walks import a_budget, a_pod
 

@@ -29,10 +29,10 @@ from leeward.ports.clock import Clock
 from leeward.ports.kubernetes import Kubernetes
 from leeward.ports.records import Claims, Disruptions
 from leeward.termination import deadlines
-from leeward.termination.lone_pods import lone_pods
+from leeward.termination.drain_plan import lone_pods
 from leeward.termination.replica_surge import surged
+from leeward.termination.settling import held_volumes
 from leeward.termination.situation import UNSELECTED
-from leeward.termination.volumes import held_volumes
 from leeward.upgrade.status import Phase
 
 K = TypeVar("K")

@@ -28,9 +28,8 @@ from leeward.model.termination import BY_POLICY, DrainOptions
 from leeward.model.times import format_instant
 from leeward.ports import Ports
 from leeward.termination import deadlines
-from leeward.termination.drain_plan import DrainPlan, PodRemoval, plan_drain
-from leeward.termination.lone_pods import with_surges
-from leeward.termination.volumes import drain_volumes
+from leeward.termination.drain_plan import DrainPlan, PodRemoval, plan_drain, with_surges
+from leeward.termination.settling import drain_volumes
 
 __all__ = ("DESCRIPTION", "add_arguments", "run")
 COLUMNS = ("NODE", "POD", "ACTION", "WAVE", "GRACE", "WHY")

@@ -18,9 +18,9 @@ from leeward.policy.document import DrainPolicy, NodePolicy
 from leeward.policy.selection import policy_for
 from leeward.ports.kubernetes import Kubernetes
 from leeward.ports.records import Claims
-from leeward.termination.lone_pods import lone_pods
+from leeward.termination.drain_plan import lone_pods
 from leeward.termination.replica_surge import surged
-from leeward.termination.volumes import HeldVolume, held_volumes
+from leeward.termination.settling import HeldVolume, held_volumes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

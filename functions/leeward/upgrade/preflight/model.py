@@ -23,7 +23,7 @@ from leeward.policy.document import Canary, NodePolicy, Reason, UpdatePolicy
 from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.snapshot.launchable import Launchable
 from leeward.snapshot.unread_launches import UnreadLaunch
-from leeward.termination.lone_pods import lone_pods
+from leeward.termination.drain_plan import lone_pods
 from leeward.time_budget import SearchTime
 from leeward.upgrade.control import canary_of
 from leeward.upgrade.expected_labels import ExpectedLabels

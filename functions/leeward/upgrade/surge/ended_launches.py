@@ -14,7 +14,7 @@ from leeward.model.termination import TerminationRecord
 from leeward.ports.records import Claims
 from leeward.termination import capacity_ledger
 from leeward.termination.capacity_ledger import Ending, by_request
-from leeward.termination.given_up_launches import offsets_another
+from leeward.termination.ledger_settlement import offsets_another
 from leeward.termination.requests import read_apart
 from leeward.upgrade.capacity_ledger import with_warning, without
 from leeward.upgrade.gate import CLOCKS

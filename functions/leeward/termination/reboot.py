@@ -1,24 +1,30 @@
-"""Reboot step of node-termination: reboot the drained instance once, then wait until its node is back.
+"""Reboot step of node-termination: reboot the drained instance once, or wait for EC2 or its group to reboot it, until
+its node is back.
 
 Idempotent: the boot id that the reboot ends is recorded before the request, by a conditional write, so a step that is
 repeated or killed requests no second one. A reboot whose request was lost looks like one that the node did not survive:
 the node is replaced. Facts that are older than the drain decide nothing: condition, pods and circuit breaker are read
-again before the request, and before the replacement of a node that does not come back."""
+again before the request, and before the replacement of a node that does not come back. An API server that has been away
+shows an old state first, so the node is looked at twice before that.
+
+EC2 (`interruption.systemReboot: wait`) may reboot it at any time from the date on, move the date, or cancel the event.
+The event's own state ends the wait; a boot id that has changed before is some other reboot.
+
+A group that replaces the root volume of its instance reboots it as well. Our terminate hook holds the instance in
+ReplacingRootVolume:Wait while it drains, and is answered then. The instance stays in its group, so nothing is launched
+or ended here. If the replacement fails the group itself ends the instance.
+Source: Auto Scaling user guide, "Replace root volumes during instance refresh"."""
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import replace
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from typing import Any
 
-from leeward.errors import (
-    AwsUnavailableError,
-    ClusterUnreachableError,
-    ObjectGoneError,
-    TerminalError,
-    ThrottledError,
-)
-from leeward.model.lifecycle import ENDING, role_of
+from leeward.errors import AwsUnavailableError, ClusterUnreachableError, ObjectGoneError, TerminalError, ThrottledError
+from leeward.model.group import HookResult
+from leeward.model.instance_status import ScheduledEvent
+from leeward.model.lifecycle import ENDING, IN_SERVICE, LifecycleRole, role_of
 from leeward.model.node import Node, disruption_taint
 from leeward.model.termination import (
     BACK_WITHIN,
@@ -31,16 +37,31 @@ from leeward.model.termination import (
     reboots_of_a_day,
 )
 from leeward.ports import Ports
+from leeward.ports.records import Claims
 from leeward.termination import decisions
-from leeward.termination.ec2_reboot import Wait, next_step
 from leeward.termination.eviction import plan_now
-from leeward.termination.group_reboot import await_group, let_the_group_work
 from leeward.termination.run import Next, Run, current
-from leeward.termination.second_look import LOOKS_AGAIN, seen_once
 from leeward.termination.situation import Freshness, Situation, find_node, survey
 
+MISSED = "missed"  # a key in the record's times: the last look at which the node was overdue
+LOOKS_AGAIN = timedelta(seconds=60)  # a kubelet that lost its API server has reported long before
+LOOKED = timedelta(minutes=3)  # a look before that says nothing: the API server may have been away since
 LIMIT = f"it was rebooted {MOST_A_DAY} times within a day"
 BACK = int(BACK_WITHIN.total_seconds() // 60)
+EC2_LOOKS_EVERY = 30.0  # seconds
+TAKEN_OUT = (LifecycleRole.STANDBY, LifecycleRole.DETACHING)
+GROUP_LOOKS_EVERY = 20  # seconds, at most so often
+
+
+def seen_once(record: TerminationRecord, claims: Claims, now: datetime) -> str:
+    """Return that this is the first of two looks in a row, or too soon after it; empty at the second. The first is
+    noted in the record.
+    """
+    missed = record.times.get(MISSED)
+    if missed is None or now - missed > LOOKED:
+        claims.note(record.instance, times={MISSED: now})
+        return "seen once"
+    return "seen a moment ago" if now - missed < LOOKS_AGAIN else ""
 
 
 def reboot_or_wait(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
@@ -158,8 +179,8 @@ def _await_ec2(run: Run, record: TerminationRecord, wanted: Reboot, node: Node, 
         ports.claims.note(record.instance, boot=node.boot)
     before = record.boot or node.boot
     events = ports.instances.scheduled_events().get(record.instance, ())
-    wait = Wait(record=record, node=node, before=before, missing=not_back(node, before, wanted), events=events)
-    following = next_step(run, wait, ports.clock.now())
+    wait = Ec2RebootWait(record=record, node=node, before=before, missing=not_back(node, before, wanted), events=events)
+    following = after_ec2_reboot(run, wait, ports.clock.now())
     return _give_up(run, record, node, following.why, ports) if following.next is Next.REPLACE else following
 
 
@@ -180,7 +201,7 @@ def _still_unhealthy(node: Node, wanted: Reboot) -> bool:
 
 def _give_up(run: Run, record: TerminationRecord, node: Node, why: str, ports: Ports) -> Run:
     """Replace a node that does not come back, at the second of two looks in a row: an API server that has been away
-    shows an old state first. Wait while the circuit breaker is open: the node is drained, and serves nothing.
+    shows an old state first. Ec2RebootWait while the circuit breaker is open: the node is drained, and serves nothing.
     """
     now = ports.clock.now()
     waiting = replace(run, next=Next.WAIT, pause=int(LOOKS_AGAIN.total_seconds()))
@@ -207,3 +228,103 @@ def _replace(run: Run, record: TerminationRecord, node: Node, why: str, ports: P
     message = f"Leeward will replace this node instead of rebooting it: {why}"
     kubernetes.event(node, reason="RebootFailed", message=message, warning=True, now=now)
     return replace(run, version=joined.version, next=Next.REPLACE, why=why[:500])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ec2RebootWait:
+    """Inputs of one look. `before`: boot id at the beginning of the drain; `missing`: what the node lacks after a
+    reboot, empty if it is back; `events`: EC2's scheduled events of the instance.
+    """
+
+    record: TerminationRecord
+    node: Node
+    before: str
+    missing: str
+    events: tuple[ScheduledEvent, ...]
+
+
+def after_ec2_reboot(run: Run, wait: Ec2RebootWait, now: datetime) -> Run:
+    """Return the next step: rebooted, cancel (the event is over, and the node was not rebooted), replace (it does not
+    become Ready), or wait.
+    """
+    starts, node = _starts(wait.record, now), wait.node
+    reboots = [event for event in wait.events if event.reboots]
+    listed, late = any(not event.over for event in reboots), now >= starts + BACK_WITHIN
+    if not wait.missing and (late or not listed):
+        return replace(run, next=Next.REBOOTED, why="EC2 has rebooted it: it is Ready with a new boot id")
+    if node.ready and node.boot == wait.before and not listed:
+        if any(event.canceled for event in reboots):
+            return replace(run, next=Next.CANCEL, why="EC2 has canceled the reboot")
+        if late:
+            return replace(run, next=Next.CANCEL, why="EC2 no longer lists the reboot, and has not rebooted it")
+    silent = node.not_ready_since
+    if not node.ready and late and silent is not None and now >= silent + BACK_WITHIN:
+        return replace(run, next=Next.REPLACE, why=f"{wait.missing} {int(BACK_WITHIN.total_seconds() // 60)} min later")
+    limits = [moment for moment in (starts, starts + BACK_WITHIN) if moment > now]
+    pause = decisions.pause_seconds(waited=BACK_WITHIN, hint=EC2_LOOKS_EVERY, limits=limits, now=now)
+    return replace(
+        run, next=Next.WAIT, pause=pause, why=f"waits for EC2's reboot at {starts:%H:%M:%SZ}: {wait.missing}"
+    )
+
+
+def _starts(record: TerminationRecord, now: datetime) -> datetime:
+    """Return the latest date that was announced: EC2 moves reboots, usually to a later one."""
+    by_ec2 = (cause for cause in record.causes if cause.reboot == Reboot(by=RebootBy.EC2))
+    return max((cause.deadline for cause in by_ec2 if cause.deadline is not None), default=now)
+
+
+def let_the_group_work(run: Run, situation: Situation, ports: Ports) -> Run:
+    """Answer the hooks of ours that hold the drained instance, then wait. A node that has pods again, because the state
+    was read too early, is drained first. Repeated, it finds nothing waiting.
+    """
+    record, now = situation.record, ports.clock.now()
+    if situation.held and "drained" not in record.times and _has_node(record, ports):
+        return replace(run, next=Next.DRAIN, why=f"the group says {situation.lifecycle}: it is drained first")
+    if situation.held and situation.group is not None and situation.our_hooks:
+        for hook in situation.our_hooks:
+            ports.groups.complete(
+                group=situation.group.name, hook=hook.name, instance=record.instance, result=HookResult.CONTINUE
+            )
+        ports.claims.note(record.instance, times={"answered": now})
+        return _await_the_group(run, record, now, f"answered {', '.join(hook.name for hook in situation.our_hooks)}")
+    return _await_the_group(run, record, now, _group_says(situation))
+
+
+def _group_says(situation: Situation) -> str:
+    return f"the group says {situation.lifecycle}" if situation.lifecycle else "no group lists the instance any more"
+
+
+def _has_node(record: TerminationRecord, ports: Ports) -> bool:
+    """Return whether a Node stands for the instance: one that has never joined is not drained."""
+    return find_node(record, ports.clusters.kubernetes(record.subject.cluster)) is not None
+
+
+def await_group(run: Run, situation: Situation, node: Node, missing: str, ports: Ports) -> Run:
+    """Return the next step once the group has finished: rebooted, cancel (the node was not rebooted, or does not become
+    Ready: node repair then decides by the policy), or wait. `missing`: what the node lacks after a reboot.
+    """
+    record, now = situation.record, ports.clock.now()
+    taken_out = role_of(situation.lifecycle) in TAKEN_OUT
+    if situation.lifecycle != IN_SERVICE and not taken_out:
+        return _await_the_group(run, record, now, _group_says(situation))
+    if not missing:
+        return replace(run, next=Next.REBOOTED, why="its root volume was replaced: it is Ready with a new boot id")
+    silent = node.not_ready_since
+    if taken_out:
+        why = f"{_group_says(situation)}: its owner has taken it out of service"
+    elif node.ready:
+        why = "its group has it in service again, and has not rebooted it"
+    elif silent is not None and now >= silent + BACK_WITHIN:
+        why = f"its group has it in service again, but it is NotReady for {BACK} min: node repair decides"
+    else:
+        return _await_the_group(run, record, now, missing)
+    if early := seen_once(record, ports.claims, now):
+        return replace(run, next=Next.WAIT, pause=int(LOOKS_AGAIN.total_seconds()), why=f"{why}; {early}")
+    return replace(run, next=Next.CANCEL, why=why)
+
+
+def _await_the_group(run: Run, record: TerminationRecord, now: datetime, why: str) -> Run:
+    """Return a pause that grows: another team's hook may hold the instance for two days."""
+    waited = now - record.times.get("drained", now)
+    pause = max(decisions.pause_seconds(waited=waited, now=now), GROUP_LOOKS_EVERY)
+    return replace(run, next=Next.WAIT, pause=pause, why=why)

@@ -1,14 +1,18 @@
-"""Drain step of node-termination: taint the node, wait until load balancers have deregistered it, evict its pods, wait
-for anything that still holds it. The steps after it are in `node_removal.py`, the one before in `replacing.py`.
+"""Drain of a node: taint it, wait until load balancers have deregistered it, evict its pods, wait for anything that
+still holds it, end. The steps after it are in `node_removal.py` and `reboot.py`, the one before in `replacing.py`.
 
 A step works for some seconds and re-reads each second, because three state transitions cost as much as eleven seconds
 of work; then it hands over to a pause. An API server that cannot be connected to, or that lists no pods, is waited for,
-never read as an empty node. A write that fails is no such server: the drain's time runs out whatever it runs into."""
+never read as an empty node. A write that fails is no such server: the drain's time runs out whatever it runs into.
 
-from collections.abc import Mapping
+Nothing takes a node that leaves only because its zone is evacuated, so it waits until the replacement elsewhere is
+Ready. Without one it stays in service: its pods would have no other place, and its group would launch into the closed
+zone."""
+
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
-from datetime import datetime
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from math import ceil
 from typing import Any
 
@@ -21,37 +25,79 @@ from leeward.errors import (
     ThrottledError,
 )
 from leeward.model.node import Node, disruption_taint
-from leeward.model.termination import Status, TerminationRecord, is_abrupt
+from leeward.model.termination import CauseKind, Status, TerminationRecord, detach_deadline, is_abrupt
+from leeward.model.times import format_instant, parse_instant
 from leeward.ports import Ports
 from leeward.ports.clock import Clock
 from leeward.ports.kubernetes import Kubernetes
-from leeward.termination import deadlines, decisions, evacuated, settling, target_deregistration, volume_detachment
+from leeward.ports.records import Claims
+from leeward.termination import deadlines, decisions, heartbeats, settling
 from leeward.termination.capacity_ledger import only_surplus
-from leeward.termination.deleted_node import last_known, without_node
-from leeward.termination.drain_events import (
+from leeward.termination.decisions import only_evacuated
+from leeward.termination.drain_plan import DrainPlan, turn_times
+from leeward.termination.drain_reports import (
     DEREGISTERING,
     DETACHING,
+    DrainProgress,
+    PodNotices,
+    evicted_so_far,
+    forced,
+    leaving,
+    longest_grace,
     report_awaited,
     report_blocked,
     report_given_up,
 )
-from leeward.termination.drain_pause import is_only_announced, next_heartbeats, pause_drain, sleep_on
-from leeward.termination.drain_plan import DrainPlan, turn_times
-from leeward.termination.endings import after_drain
 from leeward.termination.eviction import work
-from leeward.termination.first_notes import FirstNotes
 from leeward.termination.heartbeats import heartbeats_kept, record_heartbeat
 from leeward.termination.node_removal import remove_node, return_to_service
-from leeward.termination.pod_notice import PodNotices
-from leeward.termination.progress import Progress, evicted_so_far, forced, leaving, longest_grace
 from leeward.termination.prompt_eviction import or_evict, read_or_evict, turn_alone, turn_in_storm
 from leeward.termination.replica_surge import put_back
 from leeward.termination.run import SHOWN_WITHIN, Next, Run, carrying, noted_attempt
-from leeward.termination.situation import Freshness, Situation, find_node_or_uninitialized, survey
+from leeward.termination.situation import Freshness, Situation, find_node_or_uninitialized, last_known, survey
 from leeward.workflow.steps import Step
 
 SETTLING_PAUSE = 60  # seconds between two looks at an empty node that stays for a while
 NO_RECORD = "it has no open record of this attempt"
+JOINS_WITHIN = timedelta(minutes=15)  # as EKS gives a new node
+JOIN_LOOKS_EVERY = 15  # seconds between two looks for the node
+INITIALIZED_WITHIN = timedelta(seconds=60)  # a Node that has registered; the cloud controller takes seconds
+
+
+@dataclass(slots=True)
+class FirstNotes:
+    """Notes of a drain before its first eviction, in one write: its clocks, its taint, and that its pods may leave."""
+
+    run: Run  # as it is after the last write
+    times: dict[str, datetime] = field(default_factory=dict)
+    more: dict[str, Any] = field(default_factory=dict)
+    record: TerminationRecord | None = None  # as it was after the last write
+    failure: LeewardError | None = None  # of the table, which no wait for the cluster answers
+
+    def add(self, times: Mapping[str, datetime], **more: Any) -> None:
+        """Note these times, and other values of `note_attempt`."""
+        self.times |= times
+        self.more |= {name: value for name, value in more.items() if value}
+
+    @property
+    def outdated(self) -> bool:
+        """True if a cause has joined, or the attempt is over, since the step has read the record."""
+        new = self.record
+        return new is not None and (
+            (new.version, new.attempt) != (self.run.version, self.run.attempt) or new.status is Status.CLOSED
+        )
+
+    def write(self, record: TerminationRecord, ports: Ports) -> TerminationRecord:
+        """Write what was noted, and return the record as it then stands; the given one if there was nothing."""
+        if self.times or self.more:
+            times, more, self.times, self.more = self.times, self.more, {}, {}  # one try: the caller's error counts
+            try:
+                self.run, self.record = noted_attempt(self.run, ports, times, **more)
+            except LeewardError as error:
+                self.failure = error
+                raise
+            return self.record
+        return record
 
 
 def drain(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
@@ -153,7 +199,7 @@ def _before_turn(run: Run, situation: Situation, ports: Ports) -> Run | None:
     for any other.
     """
     try:
-        instead = evacuated.before_drain(run, situation, ports)
+        instead = before_evacuated_drain(run, situation, ports)
         if instead is not None or not only_surplus(situation.record):
             return instead
         from leeward.termination.surplus_turn import before_drain  # late: most drains are of no surplus
@@ -197,8 +243,8 @@ def replace_ahead(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
 
 @heartbeats_kept
 def reboot(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
-    """Run the step after the drain of an instance that is rebooted, in `reboot_step.py`."""
-    from leeward.termination.reboot_step import reboot_or_wait  # late: most drains end without a reboot
+    """Run the step after the drain of an instance that is rebooted, in `reboot.py`."""
+    from leeward.termination.reboot import reboot_or_wait  # late: most drains end without a reboot
 
     return reboot_or_wait(run, call, ports)
 
@@ -238,7 +284,7 @@ def _drain_node(notes: FirstNotes, situation: Situation, started: datetime, port
     notes.run = replace(notes.run, node=known.name)
     try:
         node = deleted or _tainted(known, situation, started, kubernetes, ports, notes)
-        awaited = target_deregistration.before_eviction(situation, started, node, ports)
+        awaited = settling.targets_before_eviction(situation, started, node, ports)
         if awaited is not None:
             notes.write(record, ports)
             why = report_awaited(awaited, DEREGISTERING, node, situation, ports)
@@ -268,7 +314,7 @@ def _drain_node(notes: FirstNotes, situation: Situation, started: datetime, port
     return replace(result, healthy=tuple(progress.healthy), deleted=progress.deleted)
 
 
-def _with_progress(run: Run, record: TerminationRecord, progress: Progress, ports: Ports) -> Run:
+def _with_progress(run: Run, record: TerminationRecord, progress: DrainProgress, ports: Ports) -> Run:
     """Return the run with what this look has changed, which the next call writes; blockers that have changed are
     written at once. A look that only waits changes nothing.
     """
@@ -342,8 +388,8 @@ def _emptied(
     settled = _drained(run, situation, "every pod that has to leave has left", ports, emptied=True)
     if settled.pause > 0:
         return settled
-    volumes = volume_detachment.before_the_end(situation, started, node, plan, kubernetes, ports)
-    awaited = volumes or target_deregistration.before_the_end(situation, started, node, ports)
+    volumes = settling.volumes_before_end(situation, started, node, plan, kubernetes, ports)
+    awaited = volumes or settling.targets_before_end(situation, started, node, ports)
     if awaited is None:
         return settled
     reason = DETACHING if volumes else DEREGISTERING
@@ -377,7 +423,7 @@ def _unfinished(
     started: datetime,
     node: Node,
     plan: DrainPlan,
-    progress: Progress,
+    progress: DrainProgress,
     ports: Ports,
 ) -> Run:
     now, policy = ports.clock.now(), situation.policy.drain
@@ -415,3 +461,103 @@ def _unfinished(
                 return pause_drain(run, situation, started, f"{over}, {forced(plan, progress)}", ports.clock, hint=hint)
             report_given_up(node, f"{over}: {why}", kubernetes, now)
             return pause_drain(run, situation, started, f"{over}, our hook holds it: {why}", ports.clock, hint=None)
+
+
+def before_evacuated_drain(run: Run, situation: Situation, ports: Ports) -> Run | None:
+    """Return the step that comes instead of the drain: a pause, or the return to service. None: the drain may begin. A
+    drain that has begun continues, and so does one that another cause requires.
+    """
+    record = situation.record
+    if not only_evacuated(record) or "begun" in record.times or record.replacement is None:
+        return None
+    try:  # first: a node that is returned to service needs the API as well
+        nodes = ports.clusters.kubernetes(record.subject.cluster).nodes()
+    except (ClusterUnreachableError, ThrottledError) as error:
+        return replace(run, next=Next.WAIT, pause=JOIN_LOOKS_EVERY, why=f"waiting for an answer: {error}")
+    if not record.replacement.launched:
+        return _cancelled_without_replacement(
+            run, f"no replacement in another zone: {record.replacement.reason}", ports.claims
+        )
+    launched = record.replacement.launched[0]
+    if any(node.instance_id == launched and node.ready for node in nodes):
+        return None
+    now = ports.clock.now()
+    if now - record.times.get("replacement", now) > JOINS_WITHIN:
+        return _cancelled_without_replacement(
+            run, f"its replacement {launched} has not become a Ready node in time", ports.claims
+        )
+    return replace(run, next=Next.WAIT, pause=JOIN_LOOKS_EVERY, why=f"its replacement {launched} is not Ready yet")
+
+
+def _cancelled_without_replacement(run: Run, why: str, claims: Claims) -> Run:
+    """Return the node to service; the record says why, for `leeward zone status`."""
+    claims.failed(run.instance, why[:500])
+    return replace(run, next=Next.CANCEL, why=why[:500])
+
+
+def after_drain(run: Run, record: TerminationRecord) -> Run:
+    """Return the step after a drain: as it is for an instance that ends, kept at once, or rebooted once it has settled,
+    so that load balancers send nothing to a node that is down.
+    """
+    if run.next is not Next.DRAINED:
+        return run
+    if record.keeps:
+        return replace(run, next=Next.KEPT, pause=0)
+    return replace(run, next=Next.REBOOT) if record.reboot is not None and not run.pause else run
+
+
+def without_node(run: Run, situation: Situation, started: datetime, uninitialized: Sequence[Node], clock: Clock) -> Run:
+    """Wait for the cloud controller where it has not initialized a Node yet: it may be the instance's, and take pods
+    between this look and the termination. Otherwise there is nothing to drain.
+    """
+    end = started + INITIALIZED_WITHIN
+    if uninitialized and clock.now() < end:
+        names = ", ".join(node.name for node in uninitialized)
+        why = f"no Node of the cluster stands for it yet; the cloud controller has to initialize {names}"
+        return pause_drain(run, situation, started, why, clock, hint=5, moments=[end])
+    return replace(run, next=Next.DRAINED, pause=0, why="no Node of the cluster stands for it: nothing to drain")
+
+
+def is_only_announced(run: Run, record: TerminationRecord, now: datetime) -> bool:
+    """Return whether only the message that a hook of ours holds the instance ended this pause. Its pods are then read
+    when the pause would have ended.
+    """
+    joined = record.causes[-(record.version - run.version) :] if record.version > run.version else ()
+    only = all(cause.kind is CauseKind.ASG_TERMINATE and cause.hook_ours for cause in joined)
+    return bool(joined) and only and bool(run.look) and now + timedelta(seconds=1) < parse_instant(run.look)
+
+
+def sleep_on(run: Run, situation: Situation, clock: Clock) -> Run:
+    """Return the rest of a pause that such a message has ended, or less if a heartbeat is due before."""
+    now = clock.now()
+    moments = [parse_instant(run.look), *next_heartbeats(situation, now)]
+    pause = max(ceil((min(moments) - now).total_seconds()), 1)
+    return replace(run, next=Next.WAIT, pause=pause, why=run.why or "a hook of ours holds it")
+
+
+def pause_drain(
+    run: Run,
+    situation: Situation,
+    started: datetime,
+    why: str,
+    clock: Clock,
+    *,
+    hint: float | None,
+    moments: Sequence[datetime] = (),
+) -> Run:
+    """Return a pause until the next look at the pods: `hint` seconds, a deadline, a heartbeat or one of `moments`."""
+    now, record = clock.now(), situation.record
+    end = deadlines.drain_end(record, situation.policy.drain, started)
+    known = (end, detach_deadline(record, now), deadlines.release_at(record, now), *moments)
+    soon = [moment for moment in known if moment is not None and moment > now]
+    limits = [*next_heartbeats(situation, now), *soon]
+    since = max((cause.at for cause in record.causes if cause.at <= now), default=started)
+    pause = decisions.pause_seconds(waited=now - max(started, since), hint=hint, limits=limits, now=now)
+    look = format_instant(now + timedelta(seconds=pause))
+    return replace(run, next=Next.WAIT, pause=pause, why=why[:500], look=look)
+
+
+def next_heartbeats(situation: Situation, now: datetime) -> list[datetime]:
+    """Return when the hooks of ours that hold the instance need their next heartbeats."""
+    hooks = situation.our_hooks if situation.held else ()
+    return heartbeats.next_heartbeats(hooks, situation.record, situation.policy.interruption.heartbeat, now)
