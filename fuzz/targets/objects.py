@@ -23,7 +23,7 @@ from leeward.model.node_condition import NodeCondition
 from leeward.model.pod import Deployment, Pod, PodDisruptionBudget
 from leeward.scheduling.nodes import NodeSpec
 from leeward.scheduling.pods import PodReader
-from leeward.upgrade.cordoning import Slice
+from leeward.upgrade.terminations import Slice
 
 NOW = datetime(2026, 5, 1, 12, tzinfo=UTC)
 BORN = "2026-04-01T08:00:00Z"

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from leeward.upgrade.templates import IMAGES
+from leeward.upgrade.targets import IMAGES
 from local import fleet
 from local.command import leeward
 from local.demo import scenario

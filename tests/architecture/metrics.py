@@ -11,7 +11,7 @@ MODULES = (
     "termination.telemetry",
     "reconcile.telemetry",
     "sync.handler",
-    "upgrade.telemetry",
+    "upgrade.handler",
     "disruption.telemetry",
     "notifications.handler",
     "adapters.telemetry",

@@ -9,7 +9,7 @@ from leeward.policy.document import Window
 from leeward.upgrade.observation import fresh_record, observe
 from leeward.upgrade.preflight.plan import plan_upgrade
 from leeward.upgrade.record import UpgradeRequest
-from leeward.upgrade.templates import expected
+from leeward.upgrade.targets import expected
 from local.cluster.objects import is_ready
 from simulation.node_instances import instance_behind
 from simulation.owners import set_desired

@@ -45,7 +45,7 @@ NEEDS: Mapping[str, Need] = {
         modules=(
             *_POLICIES,
             "leeward.reconcile.reconciler",
-            "leeward.upgrade.lease",
+            "leeward.upgrade.run",
             "leeward.upgrade.reconciler",
             "leeward.disruption.completion",
             "leeward.disruption.replacements",

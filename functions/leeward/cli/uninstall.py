@@ -175,7 +175,7 @@ def _leave(removal: Removal, nodes: Mapping[str, Node], at_work: Mapping[str, st
 
 def _at_work(ports: Ports, cluster: str, groups: Iterable[Group]) -> Iterator[tuple[str, str]]:
     """Yield (instance or group, reason). Without a table the stack is gone, and with it every execution."""
-    from leeward.upgrade.lease import held  # late: the other verbs start without it
+    from leeward.upgrade.run import held  # late: the other verbs start without it
 
     try:
         for instance, record in ports.claims.read_all(ports.claims.open_instances()).items():

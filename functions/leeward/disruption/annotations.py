@@ -35,7 +35,7 @@ from leeward.ports.kubernetes import Kubernetes
 from leeward.scheduling.pod_affinity import PodGroup
 from leeward.scheduling.pods import PodSpec
 from leeward.snapshot.cluster import ClusterSnapshot
-from leeward.upgrade.image_moves import image_moved
+from leeward.upgrade.automatic import image_moved
 
 TRUE = "true"
 NOT_FIXABLE = "DriftNotFixable"  # reason of an Event

@@ -29,8 +29,7 @@ from leeward.ports.records import Disruptions
 from leeward.retry import retry
 from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.time_budget import SearchTime, TimeBudget
-from leeward.upgrade.automatic import start_due, write_failures
-from leeward.upgrade.image_moves import with_newest_images
+from leeward.upgrade.automatic import start_due, with_newest_images, write_failures
 
 SEARCH = 120.0  # seconds at most, of all clusters together: the best result by then is the plan
 AFTER_SEARCH = 90.0  # seconds of the function's time that no search takes: annotations, Events and the claim need them

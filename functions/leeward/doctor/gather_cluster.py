@@ -21,7 +21,7 @@ from leeward.ports import Ports
 from leeward.ports.doctor import Deployment, Rbac
 from leeward.ports.executions import NamedExecutions
 from leeward.ports.records import Catalog, Disruptions
-from leeward.upgrade.lease import is_running
+from leeward.upgrade.run import is_running
 
 NO_ROLE = Unavailable(
     permission="lambda:GetFunction", reason="the role that enters the cluster is not known: no function could be read"

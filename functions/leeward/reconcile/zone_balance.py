@@ -52,7 +52,7 @@ def _in_use(names: Collection[str], state: ClusterState, ports: Ports) -> frozen
 
 def being_upgraded(names: Iterable[str], ports: Ports) -> frozenset[str]:
     """Return the groups of which an execution works on an open upgrade."""
-    from leeward.upgrade.lease import held  # late: INIT imports it after the handler
+    from leeward.upgrade.run import held  # late: INIT imports it after the handler
 
     upgrades = ports.upgrades.read_all(sorted(names))
     return frozenset(

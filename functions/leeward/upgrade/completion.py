@@ -1,40 +1,56 @@
 """Ends of an upgrade: surplus launches offset, the group restored, the record closed or its failure recorded.
 
 In every branch AZRebalance is resumed and the maximum size restored, as soon as it can be. Each wait ends: with the
-group as it was, or with a failure that names what blocks it. Offsets of others are left to them."""
+group as it was, or with a failure that names what blocks it. Offsets of others are left to them.
 
-from collections.abc import Mapping
+Surplus is chosen from one observation and from the record. A node without evictable pods leaves at once. The others
+leave within the limits that hold for old nodes: maxUnavailable, every budget with reason Upgrade, the budgets of their
+pods.
+
+After a failure old nodes return to service and to load balancers, because the next start may be days away; it cordons
+them again when its gate opens. New nodes that no old node has left for stay: they may hold pods, and the next start
+continues with them. The failure names them, and so does an Event, once a day as long as they are there."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from leeward.errors import ObjectGoneError
+from leeward.errors import LeewardError, ObjectGoneError
+from leeward.model import well_known
 from leeward.model.counts import count_of
+from leeward.model.facts import ClusterFacts
 from leeward.model.group import AZ_REBALANCE
+from leeward.model.node import Node
 from leeward.model.termination import Status
 from leeward.policy.durations import format_duration
 from leeward.ports import Ports
 from leeward.ports.records import Claims, Upgrades
+from leeward.snapshot.launchable import price_of
 from leeward.termination import capacity_ledger
 from leeward.termination.requests import read_apart
 from leeward.upgrade.capacity_ledger import with_warning, without
-from leeward.upgrade.cordoning import uncordon
-from leeward.upgrade.eviction_failures import describe_blocked
-from leeward.upgrade.failed_end import announce_failure, end_failed
-from leeward.upgrade.lease import read, start_next, written
+from leeward.upgrade.failures import describe_blocked
 from leeward.upgrade.members import Age, Member
 from leeward.upgrade.observation import Observation, observe
-from leeward.upgrade.preflight.model import in_shifted_zone
+from leeward.upgrade.preflight.model import Preflight, in_shifted_zone, zone_of
 from leeward.upgrade.record import ControlRequest, UpgradeRecord
-from leeward.upgrade.run import LONGEST_WHY, REFUSED_UPDATE, Next, Run
+from leeward.upgrade.run import LONGEST_WHY, REFUSED_UPDATE, Next, Run, read, start_next, written
 from leeward.upgrade.start import begin_next
 from leeward.upgrade.surge.orders import adopted, launch_ordered
-from leeward.upgrade.termination_requests import request_offset
+from leeward.upgrade.terminations import request_offset, uncordon
 from leeward.upgrade.waits import MOST_NAMED, again, longest_wait, track_wait
-from leeward.upgrade.waves.surplus_selection import may_leave_now, pods_to_move
+from leeward.upgrade.waves.drain_selection import busy_nodes
+from leeward.upgrade.waves.model import WaveNode, has_to_leave, wave_node
+from leeward.upgrade.waves.planner import next_nodes
 from leeward.workflow.scale_down_protection import release_all
 from leeward.workflow.steps import Step
 
+EVENT = "UpgradeFailed"
+REMINDED = timedelta(days=1)
+LOOK = timedelta(minutes=5)  # after each full day: the minute reconciler comes at least once
+LONGEST_LEFT = 300
 SCALING_DOWN = "scaling down"
 ERRORS = {
     Next.BLOCKED: "PreflightBlocked",
@@ -114,6 +130,31 @@ def _candidates(record: UpgradeRecord, observation: Observation, claims: Claims)
         )
     )
     return may_leave_now(preflight, record, free[: len(record.unassigned)])
+
+
+def pods_to_move(preflight: Preflight, member: Member) -> int:
+    """Count the pods of the member that have to be evicted."""
+    if member.node is None:
+        return 0
+    return sum(has_to_leave(pod) for pod in preflight.snapshot.pods_on(member.node.name))
+
+
+def may_leave_now(preflight: Preflight, record: UpgradeRecord, candidates: Sequence[Member]) -> list[Member]:
+    """Return the candidates, in their order, whose termination may be requested now. A requested surplus counts until
+    its pods have left, also before its node is tainted.
+    """
+    full = {one.name: one for one in candidates if pods_to_move(preflight, one)}
+    nodes = [_wave_node(preflight, one) for one in full.values()]
+    chosen = set(next_nodes(nodes, busy_nodes(preflight, record), preflight.limits, preflight.constraints))
+    return [one for one in candidates if one.name not in full or one.name in chosen]
+
+
+def _wave_node(preflight: Preflight, member: Member) -> WaveNode:
+    zone = zone_of(preflight.snapshot, member)
+    if member.node is None:
+        return WaveNode(name=member.name, zone=zone, created=preflight.snapshot.now)
+    pods = preflight.snapshot.pods_on(member.node.name)
+    return wave_node(member.name, zone, member.node.created, pods, preflight.index)
 
 
 def wait_for_size(run: Run, record: UpgradeRecord, observation: Observation, ports: Ports) -> Run:
@@ -278,6 +319,69 @@ def _others_chose(record: UpgradeRecord, maximum: int) -> bool:
         return False
     ours = {record.raised_to, record.lowers_to}
     return maximum > record.raised_to or (record.ended is not None and maximum not in ours)
+
+
+def give_back(record: UpgradeRecord, nodes: Iterable[Node], ports: Ports) -> list[str]:
+    """Remove Leeward's cordons and exclusions for this group and return the names of the nodes. A node whose
+    termination is requested keeps them until that ends. Idempotent.
+    """
+    marks = (well_known.CORDONED_FOR, well_known.EXCLUDED_FOR)
+    mine = [node for node in nodes if record.group in {node.annotations.get(mark) for mark in marks}]
+    uncordon(mine, record, ports.clusters)
+    return [node.name for node in mine]
+
+
+def left_behind(record: UpgradeRecord, ports: Ports) -> str:
+    """Return what the upgrade leaves and what it costs, in a sentence; empty for nothing."""
+    known = ports.instances.describe(record.ahead) if record.ahead else {}
+    new = [instance for instance in known.values() if not instance.ended]
+    maximum = f"MaxSize is {record.raised_to} instead of {record.maximum}" if record.raised_maximum else ""
+    if not new:
+        return maximum
+    prices = ClusterFacts.from_sheets(ports.catalog.read(record.cluster)).prices
+    costs = [price_of(one.type, one.zone, one.capacity_type, prices) for one in new]
+    cost = "" if None in costs else f", some ${sum(filter(None, costs)):.2f} an hour"
+    more = f" and {len(new) - MOST_NAMED} more" if len(new) > MOST_NAMED else ""
+    names = ", ".join(sorted(one.id for one in new)[:MOST_NAMED]) + more
+    stay = f"new nodes beyond the group's size: {len(new)} ({names}{cost}): start continues with them, abort ends them"
+    return "; ".join(filter(None, (stay, maximum)))[:LONGEST_LEFT]
+
+
+def end_failed(record: UpgradeRecord, ports: Ports) -> str:
+    """Give the old nodes back and return what is left. An API that does not answer keeps no failure from being
+    recorded: the minute reconciler gives the nodes back then.
+    """
+    left = ""
+    with suppress(LeewardError):
+        left = left_behind(record, ports)
+    with suppress(LeewardError):
+        give_back(record, ports.clusters.kubernetes(record.cluster).nodes(), ports)
+    return left
+
+
+def announce_failure(record: UpgradeRecord, why: str, ports: Ports) -> None:
+    """Write the Event of a node of the group. It is written after the record, which it repeats."""
+    with suppress(LeewardError):
+        kubernetes = ports.clusters.kubernetes(record.cluster)
+        group = ports.groups.describe([record.group]).get(record.group)
+        members = {member.id for member in group.instances} if group is not None else set()
+        node = next((node for node in kubernetes.nodes() if node.instance_id in members), None)
+        if node is not None:
+            message = f"upgrade of {record.group}: {why}"[:1000]
+            kubernetes.event(node, reason=EVENT, message=message, warning=True, now=ports.clock.now())
+
+
+def remind(record: UpgradeRecord, ports: Ports) -> None:
+    """Write the Event once a day while new nodes of a failed upgrade stay that no old node has left for."""
+    now = ports.clock.now()
+    if record.ended is None or not record.error or not record.ahead:
+        return
+    since = now - record.ended
+    if since < REMINDED or since % REMINDED >= LOOK:
+        return
+    key = f"upgrade-left#{record.group}#{record.stamp}#{since // REMINDED}"
+    if ports.claims.once(key, REMINDED, now) and (left := left_behind(record, ports)):
+        announce_failure(record, f"failed {since.days} d ago: {left}", ports)
 
 
 STEPS: Mapping[str, Step[Run]] = {

@@ -79,7 +79,7 @@ def permission(
     windows, the canary.
 
     `finished`: old nodes that are gone; `paused`: why the pause switch stops upgrades of the group, empty if it does
-    not. Alarms are those that the record has (`alarms.py`). Alarms, windows and freezes hold neither an abort nor a
+    not. Alarms are those that the record has (`waits.py`). Alarms, windows and freezes hold neither an abort nor a
     rollback: these end what has begun.
     """
     match record.control:

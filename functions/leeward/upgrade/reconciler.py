@@ -20,10 +20,9 @@ from leeward.model.node import Node
 from leeward.ports import Ports
 from leeward.ports.clock import Clock
 from leeward.reconcile.second_observation import seen_before
-from leeward.upgrade.completion import restore_group
-from leeward.upgrade.failed_end import give_back, remind
-from leeward.upgrade.lease import held, written
+from leeward.upgrade.completion import give_back, remind, restore_group
 from leeward.upgrade.record import UpgradeRecord
+from leeward.upgrade.run import held, written
 from leeward.workflow.scale_down_protection import owners, release
 
 STOPPED = "upgrade-stopped"  # name of an observation

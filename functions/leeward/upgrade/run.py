@@ -1,4 +1,11 @@
-"""Run document that travels between the steps of node-group-upgrade: small, versioned, the same for every step."""
+"""Run document and lease of an upgrade.
+
+The run document travels between the steps of node-group-upgrade: small, versioned, the same for every step.
+
+The lease: the record, held by one execution of one of two state machines; `workflow.lease` decides how the record is
+written. node-group-upgrade replaces the nodes of self-managed groups; managed-node-group-upgrade supervises EKS, which
+rolls managed node groups. Both use the same lease, so the record may name an execution of either. An execution of the
+wrong state machine passes the lease on to one of the other."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -7,8 +14,12 @@ from typing import Any, Self
 
 from leeward.budgets import healthy_pods
 from leeward.budgets.healthy_pods import HealthSample
-from leeward.errors import InvalidInputError
-from leeward.upgrade.record import NotedHold
+from leeward.errors import GroupBusyError, InvalidInputError
+from leeward.ports.executions import NamedExecutions
+from leeward.ports.records import Disruptions, Upgrades
+from leeward.upgrade.record import NotedHold, UpgradeRecord
+from leeward.workflow.executions import execution_name, start_first_free
+from leeward.workflow.lease import LeaseLostError, write_version
 from leeward.workflow.steps import check_started, found_in
 
 VERSION = 1
@@ -21,6 +32,7 @@ STARTED: Mapping[str, type | tuple[type, ...]] = {
 REFUSED_UPDATE = "NodegroupUpdateFailure"  # error of an upgrade whose update EKS has refused or failed
 MOST_PAUSES = 1500  # of one execution: about ten events each, of the 25,000 that its history may have
 LONGEST_WHY = 500
+MAX_NAMES_TRIED = 100  # for the next execution
 
 
 class Next(StrEnum):
@@ -118,3 +130,57 @@ class Run:
             "why": self.why[:LONGEST_WHY],
             **({"healthy": healthy_pods.to_json(self.healthy)} if self.healthy else {}),
         }
+
+
+def is_running(name: str, upgrade_executions: NamedExecutions, managed_upgrade_executions: NamedExecutions) -> bool:
+    """Return whether an execution of this name runs in either state machine; False for an empty name."""
+    machines = (upgrade_executions, managed_upgrade_executions)
+    return bool(name) and any(executions.running(name) for executions in machines)
+
+
+def start_next(
+    group: str,
+    nodegroup: str | None,
+    attempt: int,
+    document: Mapping[str, Any],
+    upgrade_executions: NamedExecutions,
+    managed_upgrade_executions: NamedExecutions,
+) -> str:
+    """Start the execution of the attempt after this one, and return its name; a name that is taken is skipped.
+
+    `nodegroup`: name of the managed node group, whose state machine is the other one; None: self-managed. `document`:
+    input of the execution. Idempotent while the execution runs. Raises RecordChangedError.
+    """
+    executions = upgrade_executions if nodegroup is None else managed_upgrade_executions
+    names = (execution_name(group, attempt + number) for number in range(1, MAX_NAMES_TRIED + 1))
+    return start_first_free(executions, names, document)
+
+
+def held(
+    record: UpgradeRecord, upgrade_executions: NamedExecutions, managed_upgrade_executions: NamedExecutions
+) -> bool:
+    """Return whether the execution that the record names runs."""
+    return is_running(record.execution, upgrade_executions, managed_upgrade_executions)
+
+
+def written(record: UpgradeRecord, upgrades: Upgrades) -> UpgradeRecord:
+    """Write the record and return it with its new version. Raises RecordChangedError; the step is then run again."""
+    return write_version(record, upgrades.write, f"upgrade of {record.group}")
+
+
+def read(run: Run, upgrades: Upgrades) -> UpgradeRecord:
+    """Return the record of the run's upgrade. Raises LeaseLostError if another execution holds it now."""
+    record = upgrades.read(run.group)
+    if record is None or record.execution != run.execution:
+        raise LeaseLostError(f"upgrade of {run.group}: execution {record.execution if record else '?'} has it now")
+    return record
+
+
+def wait_for_disruption(record: UpgradeRecord, disruptions: Disruptions) -> None:
+    """Raise GroupBusyError while a disruption run holds the group; the state machine retries for an hour."""
+    disruption = disruptions.read(record.cluster)
+    if disruption is not None and disruption.open and record.group in disruption.groups:
+        nodes = ", ".join(disruption.to_terminate)
+        raise GroupBusyError(
+            f"disruption run {disruption.number} ({disruption.method.value}) holds {record.group}: {nodes}"
+        )

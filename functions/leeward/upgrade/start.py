@@ -20,12 +20,10 @@ from leeward.ports.eks import ManagedState, ManagedUpdates
 from leeward.ports.executions import NamedExecutions
 from leeward.ports.records import Upgrades
 from leeward.upgrade.control import limits, with_control
-from leeward.upgrade.lease import held, written
 from leeward.upgrade.observation import described, existing_groups, fresh_record, policy_of
 from leeward.upgrade.record import ControlRequest, UpgradeRecord, UpgradeRequest
-from leeward.upgrade.run import REFUSED_UPDATE, Next, Run
-from leeward.upgrade.template_moves import as_launched, launched_instead
-from leeward.upgrade.templates import is_gone
+from leeward.upgrade.run import REFUSED_UPDATE, Next, Run, held, written
+from leeward.upgrade.targets import as_launched, is_gone, launched_instead
 from leeward.workflow.executions import execution_name
 
 READABLE = "/aws/service/eks/"  # public SSM parameters that the function's role may read (infra/scopes.py)

@@ -18,8 +18,8 @@ from leeward.model.times import format_instant
 from leeward.upgrade.control import Hold, Move, Permission
 from leeward.upgrade.gate import Gate, gate_of
 from leeward.upgrade.members import Age, Member
-from leeward.upgrade.preflight.estimate import seconds_left
 from leeward.upgrade.preflight.model import Preflight
+from leeward.upgrade.preflight.plan import seconds_left
 from leeward.upgrade.record import ControlRequest, UpgradeRecord
 from leeward.upgrade.surge.orders import zones_in_reach
 

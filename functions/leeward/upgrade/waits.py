@@ -2,26 +2,36 @@
 
 Decides from the record since when a wait has stood still: the nodes that it is for stay the same, no drain begins or
 ends, and no pod leaves them. Nodes that another controller or a person terminates count as well: an upgrade that ends
-names the node, what blocks it, the object and the fix, and is started again afterwards."""
+names the node, what blocks it, the object and the fix, and is started again afterwards.
 
-from collections.abc import Iterable, Mapping
+Alarms are read before each start. The record says what the last reading found, so that `leeward upgrade status` and
+the next turn know it without CloudWatch. A turn may take minutes, in a launch that hangs, so each start reads again
+once the reading is some seconds old: no termination is requested later than 30 s after an alarm."""
+
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from hashlib import sha256
 from math import ceil
 
+from leeward.model.alarm import AlarmReading
 from leeward.model.counts import count_of
 from leeward.model.node import Node
-from leeward.policy.document import Canary, DrainPolicy
+from leeward.policy.document import Canary, DrainPolicy, UpdatePolicy
 from leeward.ports.clock import Clock
-from leeward.ports.records import Upgrades
+from leeward.ports.kubernetes import Clusters
+from leeward.ports.monitoring import Alarms
+from leeward.ports.records import Claims, Upgrades
+from leeward.termination.requests import read_apart
+from leeward.upgrade.capacity_ledger import not_requested, with_warning
 from leeward.upgrade.control import Hold, Move, Permission, permission
-from leeward.upgrade.lease import read, written
 from leeward.upgrade.observation import Observation
 from leeward.upgrade.preflight.model import Preflight, why_zones_wait
 from leeward.upgrade.record import ControlRequest, NotedHold, UpgradeRecord
-from leeward.upgrade.run import Next, Run
+from leeward.upgrade.run import Next, Run, read, written
 from leeward.upgrade.waves.drain_selection import still_there, with_decrement
+from leeward.upgrade.waves.shared_budgets import is_begun
+from leeward.workflow.alarms import read_alarms
 
 SHORTEST, LONGEST = 2, 30  # seconds of a pause
 HELD: Mapping[Hold, Next] = {
@@ -37,6 +47,8 @@ ENDING = frozenset(
 STALLED = timedelta(minutes=40)  # longer than a group tries to launch before an operator should look
 AFTER_DRAIN = timedelta(minutes=15)  # load balancers, volumes, settling and the end of an instance
 MOST_NAMED = 5  # nodes of a failure; the others are blocked by the same objects most often
+FRESH = timedelta(seconds=5)  # age of a reading that still allows a start; DescribeAlarms allows about ten a second
+HELD_EVENT, RESUMED_EVENT = "UpgradeHeld", "UpgradeResumed"  # reasons of Events
 
 
 def allowed(record: UpgradeRecord, observation: Observation, clock: Clock) -> Permission:
@@ -171,3 +183,67 @@ def _wait_key(record: UpgradeRecord, what: str, objects: list[str]) -> str:
 def _nodes(instances: Iterable[str], preflight: Preflight) -> dict[str, Node]:
     wanted = set(instances)
     return {one.instance_id: one for one in preflight.snapshot.nodes if one.instance_id in wanted}
+
+
+class AlarmWatch:
+    """Alarms of one upgrade, read again once the last reading is no longer fresh. `names` empty: nothing is read."""
+
+    def __init__(self, names: Collection[str], alarms: Alarms, clock: Clock) -> None:
+        self._names, self._alarms, self._clock = tuple(names), alarms, clock
+        self._last = AlarmReading()
+        self._read: datetime | None = None
+
+    def reading(self) -> AlarmReading:
+        """Return the reading, at most `FRESH` old."""
+        now = self._clock.now()
+        if self._read is None or now - self._read >= FRESH:
+            self._read, self._last = now, read_alarms(self._names, self._alarms)
+        return self._last
+
+    def allows(self) -> bool:
+        """Return whether the next node may start."""
+        return not self.reading().holds
+
+
+def watch_of(record: UpgradeRecord, update: UpdatePolicy, alarms: Alarms, clock: Clock) -> AlarmWatch:
+    """Return the watch of a turn. A rollback reads nothing: it ends what the alarm is about."""
+    return AlarmWatch(() if record.rolling_back else update.alarms, alarms, clock)
+
+
+def with_alarms(record: UpgradeRecord, reading: AlarmReading, now: datetime) -> UpgradeRecord:
+    """Return the record with what this reading found."""
+    return replace(record, alarm=reading.holds, rang=now if reading.ringing else record.rang)
+
+
+def with_rollback(record: UpgradeRecord, permission: Permission) -> UpgradeRecord:
+    """Return the record with the control request that an alarm makes, by policy; `start_rollback` then acts on it."""
+    if permission.move is not Move.ROLL_BACK or record.control is not ControlRequest.RUN:
+        return record
+    return with_warning(replace(record, control=ControlRequest.ROLLBACK), f"rolled back: {permission.why}")
+
+
+def taken_back(
+    record: UpgradeRecord, unrequested: Collection[str], claims: Claims, upgrades: Upgrades
+) -> tuple[UpgradeRecord, list[str]]:
+    """Return the record and the old instances whose termination is requested all the same: a step that died has begun
+    to request it. The others stay in service until the alarms allow a start, and the record is written.
+    """
+    if not unrequested:
+        return record, []
+    terminations = read_apart(unrequested, claims).read
+    begun = [old for old in unrequested if is_begun(record, old, terminations)]
+    staying = [old for old in unrequested if old not in begun]
+    return (written(not_requested(record, staying), upgrades) if staying else record), begun
+
+
+def announce(
+    before: UpgradeRecord, after: UpgradeRecord, observation: Observation, clock: Clock, clusters: Clusters
+) -> None:
+    """Write an Event of an old node in the turn in which the alarms begin to hold the upgrade, or cease to."""
+    node = next((old.node for old in observation.preflight.old if old.node is not None), None)
+    if node is None or bool(before.alarm) is bool(after.alarm):
+        return
+    reason, said = (HELD_EVENT, after.alarm) if after.alarm else (RESUMED_EVENT, "its alarms no longer hold it")
+    message = f"upgrade of {after.group}: {said}"[:1000]
+    kubernetes = clusters.kubernetes(after.cluster)
+    kubernetes.event(node, reason=reason, message=message, warning=bool(after.alarm), now=clock.now())

@@ -12,7 +12,7 @@ OF_ENDS = (
         story="reports every new node that is missing in the same words",
         breaks=edited(
             edit(
-                f"{UPGRADE}.creation_failures.creation_failures",
+                f"{UPGRADE}.failures.creation_failures",
                 "never_joined(member.instance.id, member.instance.zone, waited, state)",
                 "_nothing_launched(record, member.instance.zone)",
             )

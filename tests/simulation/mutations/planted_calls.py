@@ -106,7 +106,7 @@ OF_CALLS = (
         story="takes the group out of what DescribeAutoScalingGroups has answered",
         edits=(
             edit(
-                "leeward.upgrade.rollback.start_rollback",
+                "leeward.upgrade.steps.start_rollback",
                 "described(record.group, ports.groups)",
                 "ports.groups.describe([record.group])[record.group]",
             ),

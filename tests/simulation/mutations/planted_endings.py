@@ -102,7 +102,7 @@ OF_ENDINGS = (
         story="takes new nodes alone for replacements of the group",
         edits=(
             edit(
-                "leeward.upgrade.surge.ended_launches._heir",
+                "leeward.upgrade.surge.launches._heir",
                 "instance is not None and",
                 "instance is not None and member.age is Age.NEW and",
             ),
@@ -112,7 +112,7 @@ OF_ENDINGS = (
     Planted(
         name="a decrement by others settles two launches of an upgrade",
         story="forgets that the decrement of an ended launch has settled another",
-        edits=(edit("leeward.upgrade.surge.ended_launches._ended", "own = new not in record.taken", "own = True"),),
+        edits=(edit("leeward.upgrade.surge.launches._ended", "own = new not in record.taken", "own = True"),),
         tests=("tests/unit/upgrade/test_ended_launches.py",),
     ),
     Planted(
@@ -255,7 +255,7 @@ OF_ENDINGS = (
     Planted(
         name="an abort takes the group away from the version that its owner has set since",
         story="points the group back, whatever it launches",
-        edits=(edit("leeward.upgrade.rollback._pointed_back", "if others is not None:", "if False:"),),
+        edits=(edit("leeward.upgrade.steps._pointed_back", "if others is not None:", "if False:"),),
         tests=("tests/simulation/test_template_moves.py",),
     ),
 )

@@ -9,17 +9,17 @@ OF_UPGRADE_EDGES = (
     Planted(
         name="an upgrade cordons its new nodes as well",
         story="cordons every member of the group",
-        edits=(edit(f"{UPGRADE}.cordoning.set_cordons", "one.age is Age.OLD and (", "("),),
+        edits=(edit(f"{UPGRADE}.terminations.set_cordons", "one.age is Age.OLD and (", "("),),
         tests=("tests/simulation/test_upgrade_cordons.py",),
     ),
     Planted(
         name="a failed upgrade leaves its new nodes cordoned",  # the rule LEFTOVER fails the test
         story="cordons every member of the group, and returns the nodes that are still to be replaced",
         edits=(
-            edit(f"{UPGRADE}.cordoning.set_cordons", "one.age is Age.OLD and (", "("),
-            edit(f"{UPGRADE}.cordoning.set_cordons", "elif one.age is Age.NEW and", "elif False and"),
+            edit(f"{UPGRADE}.terminations.set_cordons", "one.age is Age.OLD and (", "("),
+            edit(f"{UPGRADE}.terminations.set_cordons", "elif one.age is Age.NEW and", "elif False and"),
             edit(
-                f"{UPGRADE}.failed_end.give_back", "mine = [node for node in nodes if", "mine = [node for node in () if"
+                f"{UPGRADE}.completion.give_back", "mine = [node for node in nodes if", "mine = [node for node in () if"
             ),
         ),
         tests=(
@@ -94,21 +94,19 @@ OF_UPGRADE_EDGES = (
     Planted(
         name="a zone whose launches always end gets others without end",
         story="bounds the time and not the number",
-        edits=(edit(f"{UPGRADE}.surge.ended_launches.is_worn_out", ">= MOST_IN_A_ZONE", ">= 1000"),),
+        edits=(edit(f"{UPGRADE}.surge.launches.is_worn_out", ">= MOST_IN_A_ZONE", ">= 1000"),),
         tests=("tests/simulation/test_upgrade_ended_launches.py",),
     ),
     Planted(
         name="a decrement of a new node is a size of the owner's, of an old one it is not",
         story="settles launches by the node that an actor happens to name",
-        edits=(
-            edit(f"{UPGRADE}.surge.ended_launches._taken_by_others", "if lacking > 0 and record.ahead", "if False"),
-        ),
+        edits=(edit(f"{UPGRADE}.surge.launches._taken_by_others", "if lacking > 0 and record.ahead", "if False"),),
         tests=("tests/simulation/test_upgrade_ended_launches.py",),
     ),
     Planted(
         name="an upgrade waits for labels that a script alone names",
         story="takes what it reads in a script for what nodes get",
-        edits=(edit(f"{UPGRADE}.expected_labels.expected_labels", "if shown.get(key) == value", ""),),
+        edits=(edit(f"{UPGRADE}.preflight.gather.expected_labels", "if shown.get(key) == value", ""),),
         tests=(
             "tests/simulation/test_upgrade_creation_failures.py"
             "::test_a_label_of_a_script_that_no_old_node_carries_is_not_waited_for",
@@ -129,7 +127,7 @@ OF_UPGRADE_EDGES = (
     Planted(
         name="a rollback has the time for new nodes that the upgrade has left",
         story="counts the search for capacity from the beginning of the upgrade",
-        edits=(edit(f"{UPGRADE}.rollback.start_rollback", "phase_since=ports.clock.now()", "phase_since=None"),),
+        edits=(edit(f"{UPGRADE}.steps.start_rollback", "phase_since=ports.clock.now()", "phase_since=None"),),
         tests=("tests/unit/upgrade/test_completion.py",),
     ),
     Planted(
@@ -143,7 +141,7 @@ OF_UPGRADE_EDGES = (
         story="ends what the upgrade has launched itself",
         edits=(
             edit(
-                f"{UPGRADE}.termination_requests._is_late",
+                f"{UPGRADE}.terminations._is_late",
                 "or member.age is Age.NEW",
                 "or (member.age is Age.NEW and instance.launched >= record.began)",
             ),
@@ -165,7 +163,7 @@ OF_UPGRADE_EDGES = (
     Planted(
         name="a rollback of an automatic upgrade launches the new image",
         story="returns to the version before, of which EC2 resolves the parameter again",
-        edits=(edit(f"{UPGRADE}.templates._behind_a_parameter", "if previous is None and old:", "if False:"),),
+        edits=(edit(f"{UPGRADE}.targets._behind_a_parameter", "if previous is None and old:", "if False:"),),
         tests=("tests/unit/upgrade/test_automatic.py",),
     ),
     Planted(
@@ -303,19 +301,19 @@ OF_UPGRADE_EDGES = (
     Planted(
         name="an upgrade waits without an end for nodes that others terminate",
         story="polls until the node is gone",
-        edits=(edit(f"{UPGRADE}.drains._stalled", "if not stalled:", "if True:"),),
+        edits=(edit(f"{UPGRADE}.rollout._stalled", "if not stalled:", "if True:"),),
         tests=("tests/unit/upgrade/test_waits.py",),
     ),
     Planted(
         name="an abort waits without an end for nodes that do not finish",
         story="polls until the node is gone",
-        edits=(edit(f"{UPGRADE}.rollback.wait_for_terminations", "if stalled:", "if False:"),),
+        edits=(edit(f"{UPGRADE}.steps.wait_for_terminations", "if stalled:", "if False:"),),
         tests=("tests/unit/upgrade/test_waits.py",),
     ),
     Planted(
         name="an upgrade waits without an end for a budget that another group holds",
         story="takes a budget of 0 for a closed window",
-        edits=(edit(f"{UPGRADE}.drains._no_budget", "if not holders:", "if True:"),),
+        edits=(edit(f"{UPGRADE}.rollout._no_budget", "if not holders:", "if True:"),),
         tests=("tests/unit/upgrade/test_waits.py",),
     ),
     Planted(
@@ -393,7 +391,7 @@ OF_UPGRADE_EDGES = (
         story="takes the limits of the moment of choice for those of the request",
         edits=(
             edit(
-                f"{UPGRADE}.waves.recorded_starts.without_misfits",
+                f"{UPGRADE}.waves.shared_budgets.without_misfits",
                 "if not left or within_limits(record, preflight):",
                 "if left or not left:",
             ),
@@ -429,7 +427,7 @@ OF_UPGRADE_EDGES = (
         story="uncordons the old nodes and forgets the launch template",
         edits=(
             edit(
-                f"{UPGRADE}.rollback._pointed_back",
+                f"{UPGRADE}.steps._pointed_back",
                 "point_group(record, group, before, ports)",
                 '""',
             ),

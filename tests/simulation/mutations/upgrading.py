@@ -14,7 +14,7 @@ OF_UPGRADES = (
     Mutation(
         name="an upgrade continues while an alarm rings",
         story="reads alarms for the canary alone",
-        breaks=edited(edit(f"{UPGRADE}.alarms.watch_of", "else update.alarms", "else ()")),
+        breaks=edited(edit(f"{UPGRADE}.waits.watch_of", "else update.alarms", "else ()")),
         rules=frozenset({Rule.ALARM}),
         scenario=replace(ROLLING, name="upgrades, alarms ring", hours=1, features=(Feature.ALARMS,)),
     ),
@@ -47,7 +47,7 @@ OF_UPGRADES = (
     Mutation(
         name="an ended upgrade leaves its cordons",
         story="cordons all old nodes and uncordons none of those that stay",
-        breaks=edited(edit(f"{UPGRADE}.cordoning.uncordon", "kubernetes.uncordon(node)", "pass")),
+        breaks=edited(edit(f"{UPGRADE}.terminations.uncordon", "kubernetes.uncordon(node)", "pass")),
         rules=frozenset({Rule.LIFTED}),
         scenario=ROLLING,
     ),
@@ -55,7 +55,7 @@ OF_UPGRADES = (
         name="an upgrade drains every old node at once",
         story="takes maxUnavailable for a hint",
         breaks=edited(
-            edit(f"{UPGRADE}.waves.constraints.Wave.full", "self._count >= self._limits.together", "False"),
+            edit(f"{UPGRADE}.waves.model.Wave.full", "self._count >= self._limits.together", "False"),
             edit(f"{UPGRADE}.waves.drain_selection._covered", "min(most, limits.per_zone.get(zone, most))", "100"),
             edit(
                 f"{UPGRADE}.waves.drain_selection._with_offsets",

@@ -14,13 +14,20 @@ from leeward.model.nodegroup import Nodegroup
 from leeward.model.times import format_instant
 from leeward.policy.document import DisruptionPolicy, UpdatePolicy, Window
 from leeward.policy.durations import format_duration
-from leeward.upgrade.automatic import failures, name_of, reason_to_wait, start_due, write_failures
-from leeward.upgrade.image_moves import parameter_of, with_newest_images
+from leeward.upgrade.automatic import (
+    failures,
+    name_of,
+    parameter_of,
+    reason_to_wait,
+    start_due,
+    with_newest_images,
+    write_failures,
+)
 from leeward.upgrade.members import Target
 from leeward.upgrade.record import UpgradeRecord, UpgradeRequest
 from leeward.upgrade.start import parse_request
 from leeward.upgrade.surge.sizes import Strategy
-from leeward.upgrade.templates import prepared
+from leeward.upgrade.targets import prepared
 from tests.fakes.builders import pausing, shifted
 from tests.fakes.system import FakeSystem
 from tests.truthful_events import held_against_the_truth

@@ -5,8 +5,8 @@ import pytest
 from leeward.errors import AccessDeniedError
 from leeward.model.load_balancing import Service
 from leeward.policy.document import ClusterSettings
-from leeward.upgrade.cordoning import Slice, exclusion, look_for_exclusion, set_cordons
 from leeward.upgrade.observation import Observation
+from leeward.upgrade.terminations import Slice, exclusion, look_for_exclusion, set_cordons
 from tests.fakes.system import FakeSystem
 from tests.unit.upgrade.builders import a_node, a_record, an_upgrade
 

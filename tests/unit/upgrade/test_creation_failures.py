@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from leeward.policy.document import ClusterSettings
-from leeward.upgrade.creation_failures import SEARCH, CreationCause, creation_failures
+from leeward.upgrade.failures import SEARCH, CreationCause, creation_failures
 from leeward.upgrade.gate import Gate, Lack, Missing
 from leeward.upgrade.observation import Observation
 from leeward.upgrade.surge.orders import FULL

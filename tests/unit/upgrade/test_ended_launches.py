@@ -8,7 +8,7 @@ import pytest
 from leeward.model.group import ScalingActivity
 from leeward.upgrade.observation import observe
 from leeward.upgrade.record import SurgeNode
-from leeward.upgrade.surge.ended_launches import settled
+from leeward.upgrade.surge.launches import settled
 from tests.fakes.builders import ZONE, an_instance
 from tests.unit.upgrade.test_waits import NEW, OLD, a_rolling_group, draining
 

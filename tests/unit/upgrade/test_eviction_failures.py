@@ -7,7 +7,7 @@ import pytest
 from leeward.model.pod import Toleration
 from leeward.policy.document import ClusterSettings
 from leeward.termination.capacity_ledger import surplus
-from leeward.upgrade.eviction_failures import MAX_FAILURES, EvictionCause, describe_blocked, eviction_failures
+from leeward.upgrade.failures import MAX_FAILURES, EvictionCause, describe_blocked, eviction_failures
 from leeward.upgrade.observation import Observation
 from tests.fakes.builders import a_subject
 from tests.fakes.ledger import a_surge

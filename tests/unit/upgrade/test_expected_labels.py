@@ -8,11 +8,11 @@ import pytest
 from leeward.errors import TerminalError
 from leeward.model.group import Group
 from leeward.model.launch import LaunchSettings, LaunchSource
-from leeward.upgrade.expected_labels import ExpectedLabels, expected_labels, labelled
 from leeward.upgrade.members import Target
 from leeward.upgrade.preflight.findings import Code
+from leeward.upgrade.preflight.gather import expected_labels, labelled
 from leeward.upgrade.preflight.group_checks import check_group
-from leeward.upgrade.preflight.model import PreflightInputs
+from leeward.upgrade.preflight.model import ExpectedLabels, PreflightInputs
 from leeward.upgrade.record import UpgradeRecord, UpgradeRequest
 from leeward.upgrade.surge.sizes import Strategy
 from tests.unit.upgrade.builders import NEW, NOON, OLD, a_node, an_instance, an_upgrade, template

@@ -4,15 +4,16 @@ from datetime import timedelta
 
 import pytest
 
-from leeward.upgrade.creation_failures import (
+from leeward.upgrade.failures import (
     CreationCause,
+    EvictionCause,
     code_in,
+    eviction_failure,
     labels_missing,
     launch_failure,
     never_joined,
     not_ready,
 )
-from leeward.upgrade.eviction_failures import EvictionCause, eviction_failure
 
 WAITED = timedelta(minutes=15)
 

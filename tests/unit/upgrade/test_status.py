@@ -7,7 +7,7 @@ import pytest
 
 from leeward.policy.document import UpdatePolicy
 from leeward.upgrade.control import Hold, Move, Permission
-from leeward.upgrade.preflight.estimate import (
+from leeward.upgrade.preflight.plan import (
     BOOT_SECONDS,
     READY_SECONDS,
     Pace,

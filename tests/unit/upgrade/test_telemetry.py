@@ -2,7 +2,7 @@
 
 import pytest
 
-from leeward.upgrade import telemetry
+from leeward.upgrade.handler import stepped
 from leeward.upgrade.run import Next, Run
 from tests.emitted import points, series_of
 
@@ -18,7 +18,7 @@ UPGRADE = {"service": "upgrade"}
     ],
 )
 def test_an_upgrade_that_has_ended_is_counted_for_its_cluster_and_group(capsys, step, result, metric):
-    telemetry.stepped(step, Run(group="web", execution="web-1", next=result, cluster="blue"))
+    stepped(step, Run(group="web", execution="web-1", next=result, cluster="blue"))
     assert series_of(capsys.readouterr().out, metric) == [
         UPGRADE,
         UPGRADE | {"cluster": "blue"},
@@ -27,5 +27,5 @@ def test_an_upgrade_that_has_ended_is_counted_for_its_cluster_and_group(capsys, 
 
 
 def test_a_step_of_an_upgrade_that_goes_on_counts_nothing(capsys):
-    telemetry.stepped("check", Run(group="web", execution="web-1", next=Next.CHECK, cluster="blue"))
+    stepped("check", Run(group="web", execution="web-1", next=Next.CHECK, cluster="blue"))
     assert list(points(capsys.readouterr().out)) == []

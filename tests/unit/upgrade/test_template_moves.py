@@ -9,8 +9,7 @@ from leeward.upgrade.members import Target
 from leeward.upgrade.record import ControlRequest, UpgradeRequest
 from leeward.upgrade.run import Next
 from leeward.upgrade.steps import STEPS
-from leeward.upgrade.template_moves import as_launched, launched_instead
-from leeward.upgrade.templates import points_at
+from leeward.upgrade.targets import as_launched, launched_instead, points_at
 from tests.fakes.builders import GROUP
 from tests.unit.upgrade.test_waits import RUN, V1, V2, a_rolling_group, draining
 

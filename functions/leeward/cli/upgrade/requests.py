@@ -19,9 +19,9 @@ from leeward.model.group import Group
 from leeward.ports.executions import NamedExecutions
 from leeward.ports.records import Upgrades
 from leeward.upgrade.control import limits, with_control
-from leeward.upgrade.lease import held, start_next, written
 from leeward.upgrade.preflight.findings import blocking
 from leeward.upgrade.record import UpgradeRecord
+from leeward.upgrade.run import held, start_next, written
 from leeward.upgrade.start import ACTIONS as CONTROLS
 from leeward.upgrade.start import following, parse_request
 

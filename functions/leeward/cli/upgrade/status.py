@@ -16,12 +16,12 @@ from leeward.policy.document import NodePolicy, Selector
 from leeward.ports import Ports
 from leeward.ports.compute import LaunchSources
 from leeward.ports.eks import KnownNodegroups
-from leeward.upgrade.lease import held, is_running
 from leeward.upgrade.members import Target
 from leeward.upgrade.observation import described, fresh_record, observe, policy_of
 from leeward.upgrade.record import UpgradeRecord, UpgradeRequest
+from leeward.upgrade.run import held, is_running
 from leeward.upgrade.status import Running, Status, status_of
-from leeward.upgrade.templates import expected
+from leeward.upgrade.targets import expected
 from leeward.upgrade.waits import allowed
 from leeward.workflow.executions import execution_name
 

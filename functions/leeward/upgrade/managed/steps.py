@@ -3,12 +3,15 @@ update, watches it and reports what blocks it.
 
 Nothing here writes the group through Auto Scaling, nor the node group's configuration. EKS can neither pause nor
 cancel the update of a node group: control requests take effect before it starts and when it has ended. An update
-that fails because of pods is started again only with a changed decision: by force, where the policy says so."""
+that fails because of pods is started again only with a changed decision: by force, where the policy says so.
+
+The message of a failed update has EKS' own words and what the cluster shows beside them. Sources: EKS, "Managed node
+update behavior" (known reasons), the EKS API's ErrorDetail codes."""
 
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, assert_never
 
 from leeward.errors import TerminalError
@@ -19,23 +22,36 @@ from leeward.ports import Ports
 from leeward.ports.clock import Clock
 from leeward.ports.eks import ManagedState, ManagedUpdate
 from leeward.ports.records import Upgrades
-from leeward.upgrade.alarms import watch_of, with_alarms
 from leeward.upgrade.capacity_ledger import LONGEST_REASON, MOST_REASONS, with_warning
 from leeward.upgrade.completion import STEPS as END_STEPS
 from leeward.upgrade.control import Hold, Move, Permission, limits, permission
-from leeward.upgrade.lease import read, wait_for_disruption, written
-from leeward.upgrade.managed import target as managed_target
-from leeward.upgrade.managed.failures import is_creation, is_eviction, why_no_nodes, why_pods_stay
+from leeward.upgrade.failures import labels_missing, launch_failure, never_joined, not_ready
+from leeward.upgrade.gate import Lack, gate_of
 from leeward.upgrade.observation import Observation, described, observe, policy_of
 from leeward.upgrade.preflight.gather import run_preflight
 from leeward.upgrade.record import ControlRequest, UpgradeRecord, UpgradeRequest, update_token
-from leeward.upgrade.run import Next, Run
+from leeward.upgrade.run import Next, Run, read, wait_for_disruption, written
 from leeward.upgrade.start import take_lease
 from leeward.upgrade.status import blocking_drains
-from leeward.upgrade.waits import HELD, hold_of, noted_hold, seconds_until, track_wait
+from leeward.upgrade.targets import managed_target_before, observed_managed_target, prepared_managed_target
+from leeward.upgrade.waits import HELD, hold_of, noted_hold, seconds_until, track_wait, watch_of, with_alarms
 from leeward.workflow.lease import guarded
 from leeward.workflow.steps import Step
 
+EVICTION = "PodEvictionFailure"
+CREATION = frozenset(
+    {
+        "NodeCreationFailure",
+        "AsgInstanceLaunchFailures",
+        "InstanceLimitExceeded",
+        "InsufficientFreeAddresses",
+        "Ec2LaunchTemplateInvalidConfiguration",
+    }
+)
+LAUNCH_CODES = {
+    "InstanceLimitExceeded": "InstanceLimitExceeded",
+    "InsufficientFreeAddresses": "InsufficientFreeAddressesInSubnet",
+}  # EKS' code -> EC2's
 PAUSE = 30  # seconds
 MOST_EVENTS = 20  # of one observation
 _OTHER_GROUP = "make another node group of version {0}, release {1}, and move the pods there"
@@ -81,7 +97,7 @@ def watch(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
         return replace(run, next=Next.MANAGED, why="the next update is to be started")
     update = ports.managed_updates.look(record.cluster, record.target.nodegroup or "", record.update)
     observation = observe(record, ports)
-    target = managed_target.seen(
+    target = observed_managed_target(
         record.target, observation.group, ports.launches, ports.templates, ended=update.state is ManagedState.SUCCESSFUL
     )
     if target != record.target:
@@ -135,9 +151,9 @@ def _begin(run: Run, record: UpgradeRecord, ports: Ports) -> Run:
     """
     request, name = record.request, record.target.nodegroup or ""
     nodegroup = ports.managed_updates.nodegroup(record.cluster, name)
-    target = managed_target.made(record, nodegroup, ports)
+    target = prepared_managed_target(record, nodegroup, ports)
     if not record.prepared:
-        previous = record.previous or managed_target.before(nodegroup, target, ports.templates)
+        previous = record.previous or managed_target_before(nodegroup, target, ports.templates)
         record = replace(record, target=target, previous=previous, prepared=True)
         old = observe(record, ports).preflight.old
         record = written(replace(record, zones=Counter(one.instance.zone for one in old)), ports.upgrades)
@@ -275,3 +291,51 @@ def _rollback_record(record: UpgradeRecord) -> UpgradeRecord:
         prepared=False,
         hold=None,
     )
+
+
+def is_eviction(update: ManagedUpdate) -> bool:
+    """Return whether the update failed because pods did not leave."""
+    return EVICTION in _codes(update)
+
+
+def is_creation(update: ManagedUpdate) -> bool:
+    """Return whether the update failed because new nodes did not come."""
+    return bool(CREATION & _codes(update))
+
+
+def why_pods_stay(update: ManagedUpdate, observation: Observation) -> str:
+    """Return EKS' errors, which name the nodes, and the pods there with what holds them."""
+    held = blocking_drains(observation.preflight)
+    named = [one for one in held if any(one.node in error for error in update.errors)] or held
+    causes = [f"{one.node}: {one.pod or 'the node'}: {one.object}: {one.fix}" for one in named]
+    if not causes:
+        causes = ["nothing holds the pods now: start it again"]
+    return "; ".join((*update.errors, *causes))
+
+
+def why_no_nodes(update: ManagedUpdate, observation: Observation, now: datetime) -> str:
+    """Return EKS' errors, and each new instance that is not as it should be, or each zone without one."""
+    preflight = observation.preflight
+    members = {one.name: one for one in preflight.members}
+    causes: list[str] = []
+    for missing in gate_of(preflight).missing:
+        member = members.get(missing.object)
+        if member is None:
+            code = next((LAUNCH_CODES[one] for one in sorted(_codes(update)) if one in LAUNCH_CODES), "LaunchRefused")
+            failure = launch_failure(missing.object, code, "no new node came up there")
+        else:
+            instance = observation.instances.get(member.instance.id)
+            waited = now - (instance.launched if instance is not None else now)
+            if missing.lack is Lack.NOT_JOINED:
+                state = instance.state if instance is not None else "terminated"
+                failure = never_joined(member.instance.id, member.instance.zone, waited, state)
+            elif missing.lack is Lack.LABELS:
+                failure = labels_missing(member.name, missing.labels)
+            else:
+                failure = not_ready(member.name, member.node.conditions if member.node else (), waited)
+        causes.append(f"{failure.message}: {failure.fix}")
+    return "; ".join((*update.errors, *causes))
+
+
+def _codes(update: ManagedUpdate) -> set[str]:
+    return {error.partition(":")[0] for error in update.errors}

@@ -1,9 +1,14 @@
 """Inputs of pre-flight: the whole cluster at this moment, with the group as it would be on the target.
 
 `leeward upgrade plan`, live or of a snapshot folder, and the first step check the same `Preflight`, read through the
-ports alone. Decides what is read, and that a denied input is reported and not checked."""
+ports alone. Decides what is read, and that a denied input is reported and not checked.
 
-from collections.abc import Callable, Iterable
+Labels that a new node of a self-managed group has to carry, or the gate stays closed (docs/features.md, U6): a label
+that no node gets keeps the gate closed for good, so only facts count. These are labels that the version's user data
+declares (NodeConfig, TOML), and labels that its script or the group's tags name where every old node that booted with
+the same user data carries them. Others are reported by pre-flight and not waited for."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -13,10 +18,15 @@ from leeward.model.counts import count_of
 from leeward.model.group import Group
 from leeward.model.image import Image
 from leeward.model.instance import CapacityType
+from leeward.model.launch import LaunchTemplateRef
 from leeward.model.load_balancing import Service
+from leeward.model.node import Node
 from leeward.model.nodegroup import Nodegroup
 from leeward.model.times import format_instant
 from leeward.node_template.choices import architecture_of
+from leeward.node_template.provenance import Attribute, Provenance
+from leeward.node_template.tags import LABEL, tag_facts
+from leeward.node_template.user_data import kubelet_settings
 from leeward.placement.cni import variables_of
 from leeward.policy.document import NodePolicy, Selector
 from leeward.policy.selection import policy_for
@@ -30,20 +40,19 @@ from leeward.snapshot.unread_launches import unread_launch
 from leeward.termination.replica_surge import surged
 from leeward.termination.settling import services_of
 from leeward.time_budget import SearchTime
-from leeward.upgrade.expected_labels import expected_labels
-from leeward.upgrade.managed import target as managed_target
 from leeward.upgrade.members import Target
 from leeward.upgrade.observation import described
 from leeward.upgrade.preflight.findings import Code, blocking
-from leeward.upgrade.preflight.images import images
-from leeward.upgrade.preflight.model import FOR_SEARCH, Preflight, PreflightInputs, held_lone_pods
+from leeward.upgrade.preflight.model import FOR_SEARCH, ExpectedLabels, Preflight, PreflightInputs, held_lone_pods
 from leeward.upgrade.preflight.plan import Plan, plan_upgrade
 from leeward.upgrade.record import UpgradeRecord
-from leeward.upgrade.templates import architecture_named, expected
+from leeward.upgrade.targets import architecture_named, expected, image_asked, managed_target
 from leeward.workflow.alarms import read_alarms
 
 T = TypeVar("T")
 MOST_FINDINGS = 200  # that are recorded: an item of the table takes 400 KB, most of it the waves
+
+AWS = "/aws/service/"  # SSM parameters that AWS publishes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +106,7 @@ def gather_preflight(record: UpgradeRecord, ports: Ports) -> Preflight:
     chosen = policy or NodePolicy(name="(defaults)", selector=Selector(groups=(group.name,)))
     nodegroup = _nodegroup(record, group, ports.managed_updates)
     if group.nodegroup is not None:
-        target = managed_target.wanted(record, nodegroup, ports.templates)
+        target = managed_target(record, nodegroup, ports.templates)
     elif group.launch.template is None:
         target = record.target  # a launch configuration, which is a finding
     else:
@@ -223,3 +232,128 @@ def _read(ask: Callable[[], T], otherwise: T, unread: list[str]) -> T:
     except LeewardError as error:
         unread.append(str(error))
         return otherwise
+
+
+def labels_overridden(record: UpgradeRecord) -> bool:
+    """Return whether the start, or one that continues it, lets nodes without their labels pass."""
+    return Code.LABELS_MISSING.value in record.request.overrides
+
+
+def labelled(record: UpgradeRecord, group: Group, nodes: Iterable[Node], launches: LaunchSources) -> UpgradeRecord:
+    """Return the record with the labels of its target; without any where they are overridden. The version before has
+    none: a label that its nodes lack is no reason to fail a rollback.
+    """
+    if record.target.nodegroup is not None:
+        return record
+    labels = {} if labels_overridden(record) else expected_labels(record.target, group, nodes, launches).required
+    return replace(record, target=replace(record.target, node_labels=labels))
+
+
+def expected_labels(target: Target, group: Group, nodes: Iterable[Node], launches: LaunchSources) -> ExpectedLabels:
+    """Return the labels. Nothing is known of the user data where some instance types come from templates of their own,
+    and where the template cannot be read. A target whose version is yet to be made is like the group's template.
+    """
+    tagged = tag_facts({key: value for key, value in group.tags.items() if key.startswith(LABEL)}).labels
+    several = target.overrides or target.by_requirements
+    user_data = None if several else _user_data(group, target.template or group.launch.template, launches)
+    if user_data is None:
+        return ExpectedLabels(unproven=tagged)
+    settings = kubelet_settings(user_data)
+    origin = settings.provenance.get(Attribute.LABELS, Provenance.ESTIMATED)
+    declared = settings.labels if origin is Provenance.DECLARED else {}
+    guessed = {key: value for key, value in {**tagged, **settings.labels}.items() if key not in declared}
+    if origin is Provenance.UNKNOWN:
+        return ExpectedLabels(unproven=guessed, unclear=True)
+    shown = _shown(user_data, target, group, nodes, launches) if guessed else {}
+    proven = {key: value for key, value in guessed.items() if shown.get(key) == value}
+    unproven = {key: value for key, value in guessed.items() if key not in proven}
+    return ExpectedLabels(required={**declared, **proven}, unproven=unproven)
+
+
+def _shown(
+    user_data: str, target: Target, group: Group, nodes: Iterable[Node], launches: LaunchSources
+) -> Mapping[str, str]:
+    """Return the labels that all old nodes carry which booted with the same user data."""
+    by_instance = {node.instance_id: node for node in nodes}
+    same: dict[LaunchTemplateRef, bool] = {}
+    shared: set[tuple[str, str]] | None = None
+    for member in group.instances:
+        node, template = by_instance.get(member.id), member.template
+        if node is None or template is None or template == target.template:
+            continue
+        if template not in same:
+            same[template] = _user_data(group, template, launches) == user_data
+        if same[template]:
+            labels = set(node.labels.items())
+            shared = labels if shared is None else shared & labels
+    return dict(shared or ())
+
+
+def _user_data(group: Group, template: LaunchTemplateRef | None, launches: LaunchSources) -> str | None:
+    """Return the user data of the template; None where it cannot be read or is gone."""
+    if template is None:
+        return None
+    try:
+        settings = launches.settings(replace(group, launch=replace(group.launch, template=template)))
+    except LeewardError:
+        return None
+    return settings.user_data if settings is not None else None
+
+
+def images(
+    record: UpgradeRecord, group: Group, nodegroup: Nodegroup | None, ports: Ports, unread: list[str]
+) -> tuple[tuple[Image, ...], tuple[str, ...]]:
+    """Return the image that is asked for, else that of the version, and those of templates of single types; and beside
+    them the ids of those that EC2 does not return. Images that EKS chooses, and those behind AWS's own parameters, are
+    AWS's and left out.
+
+    `group`: as if it launched the version that is asked for; `unread` takes inputs that may not be read. Raises
+    InvalidInputError for an SSM parameter that does not exist.
+    """
+    asked = _asked(record, group, ports, unread)
+    try:
+        ids = dict.fromkeys([*asked, *_ids(record, group, nodegroup, ports.launches)])
+        found = ports.service_limits.images(ids) if ids else {}
+    except LeewardError as error:
+        unread.append(str(error))
+        return (), ()
+    return tuple(found[one] for one in ids if one in found), tuple(one for one in ids if one not in found)
+
+
+def _asked(record: UpgradeRecord, group: Group, ports: Ports, unread: list[str]) -> list[str]:
+    """Return the id of the image that is asked for; none where it is AWS's, of which the existence alone is read, and
+    where EKS chooses it.
+    """
+    request = record.request
+    if group.nodegroup is not None and not request.image:
+        return []
+    try:
+        image = image_asked(record, ports)
+    except InvalidInputError:
+        raise
+    except LeewardError as error:
+        unread.append(str(error))
+        return []
+    own = request.image.startswith("ami-") or (request.image.startswith("/") and not request.image.startswith(AWS))
+    return [image] if own else []
+
+
+def _ids(record: UpgradeRecord, group: Group, nodegroup: Nodegroup | None, launches: LaunchSources) -> Iterator[str]:
+    yield from (one.image for one in group.launch.overrides if one.image.startswith("ami-"))
+    references = [one.template for one in group.launch.overrides if one.template is not None]
+    if not (record.request.image or record.request.kubernetes):
+        references += _launched(record, group, nodegroup)
+    for reference in references:
+        settings = launches.settings(replace(group, launch=replace(group.launch, template=reference)))
+        if settings is not None and settings.image.startswith("ami-"):
+            yield settings.image
+
+
+def _launched(record: UpgradeRecord, group: Group, nodegroup: Nodegroup | None) -> list[LaunchTemplateRef]:
+    """Return the template's version: the group's, for a managed node group the one of its own template, if any."""
+    if group.nodegroup is None:
+        return [group.launch.template] if group.launch.template is not None else []
+    if nodegroup is None or nodegroup.template is None:
+        return []
+    template, version = nodegroup.template
+    return [LaunchTemplateRef(id=template, version=record.request.template_version or version or "$Default")]

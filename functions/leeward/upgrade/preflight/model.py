@@ -26,7 +26,6 @@ from leeward.snapshot.unread_launches import UnreadLaunch
 from leeward.termination.drain_plan import lone_pods
 from leeward.time_budget import SearchTime
 from leeward.upgrade.control import canary_of
-from leeward.upgrade.expected_labels import ExpectedLabels
 from leeward.upgrade.members import Absence, Age, LeftOut, Member, Target, left_out, members
 from leeward.upgrade.surge.sizes import Strategy, max_surge, most_extra, parallelism, rolled_by, surge
 from leeward.upgrade.waves.model import (
@@ -41,6 +40,17 @@ from leeward.upgrade.waves.planner import Order, plan_waves
 
 FOR_SEARCH = 0.5  # of an invocation's time that is left: its result has to be written, too
 FOR_WAVES = 0.5  # of the time; the rest is for trying the pods on the new template
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpectedLabels:
+    """Labels of a target's nodes. `required`: the gate waits for them; `unproven`: named by a script or a tag, without
+    an old node to show that a node gets them; `unclear`: whether the user data gives labels that cannot be known.
+    """
+
+    required: Mapping[str, str] = field(default_factory=dict)
+    unproven: Mapping[str, str] = field(default_factory=dict)
+    unclear: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

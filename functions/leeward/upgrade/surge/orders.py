@@ -20,11 +20,11 @@ from leeward.ports.records import Catalog
 from leeward.termination.capacity_ledger import staying
 from leeward.upgrade.capacity_ledger import with_warning
 from leeward.upgrade.gate import zones_to_serve
-from leeward.upgrade.lease import written
 from leeward.upgrade.members import Age
 from leeward.upgrade.observation import Observation, described
 from leeward.upgrade.preflight.model import Preflight, why_zones_wait
 from leeward.upgrade.record import Order, SurgeNode, UpgradeRecord, launch_token
+from leeward.upgrade.run import written
 from leeward.upgrade.surge.launches import places_for
 
 DESIRED_SIZE = "the desired size is raised instead"

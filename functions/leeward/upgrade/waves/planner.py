@@ -14,8 +14,7 @@ from enum import StrEnum
 from hashlib import blake2b
 
 from leeward.time_budget import SearchTime
-from leeward.upgrade.waves.constraints import NodeDemand, NumberedConstraints, Wave
-from leeward.upgrade.waves.model import ClusterConstraints, Limits, WaveNode
+from leeward.upgrade.waves.model import ClusterConstraints, Limits, NodeDemand, NumberedConstraints, Wave, WaveNode
 from leeward.upgrade.waves.tabu_search import one_wave_less
 
 

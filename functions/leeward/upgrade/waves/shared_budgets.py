@@ -22,9 +22,9 @@ from leeward.ports.records import Claims, Disruptions
 from leeward.termination.capacity_ledger import is_under_way, only_surplus
 from leeward.termination.requests import read_apart
 from leeward.upgrade.capacity_ledger import not_requested
-from leeward.upgrade.lease import is_running, written
-from leeward.upgrade.preflight.model import Preflight
+from leeward.upgrade.preflight.model import Preflight, zone_of
 from leeward.upgrade.record import UpgradeRecord, cause_id
+from leeward.upgrade.run import is_running, written
 from leeward.upgrade.waves.drain_selection import busy_nodes
 
 
@@ -134,3 +134,29 @@ def within_limits(record: UpgradeRecord, preflight: Preflight, going: frozenset[
     zones = [one.zone for one in busy_nodes(preflight, record)]
     crowded = any(zones.count(zone) > most for zone, most in limits.per_zone.items())
     return len(zones) <= limits.together and not crowded
+
+
+def without_misfits(
+    record: UpgradeRecord,
+    unrequested: Collection[str],
+    terminations: Mapping[str, TerminationRecord],
+    preflight: Preflight,
+) -> UpgradeRecord:
+    """Take back recorded nodes that hold pods while more nodes are unavailable than the limits allow. An instance that
+    was booting, or a Node that was empty, when the step recorded it counted against no limit; a step may hang for
+    minutes, and pods have come since. Those taken back are selected again as the limits allow. Nodes in a zone that has
+    been shifted since are taken back as well.
+
+    `unrequested`: old instances under way without a termination request; one that is requested in part stays.
+    """
+    left = [old for old in unrequested if old in record.under_way and not is_begun(record, old, terminations)]
+    shifted = preflight.snapshot.shifted_zones
+    if left and shifted:
+        zones = {one.instance.id: zone_of(preflight.snapshot, one) for one in preflight.members}
+        record = not_requested(record, [old for old in left if zones.get(old) in shifted])
+        left = [old for old in left if old in record.under_way]
+    if not left or within_limits(record, preflight):
+        return record
+    nodes = {node.instance_id: node.name for node in preflight.snapshot.nodes}
+    busy = {one.name for one in busy_nodes(preflight, record)}
+    return not_requested(record, [old for old in left if nodes.get(old, old) in busy])

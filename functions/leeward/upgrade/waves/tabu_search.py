@@ -11,8 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import takewhile
 
 from leeward.time_budget import SearchTime
-from leeward.upgrade.waves.constraints import NodeDemand, NumberedConstraints
-from leeward.upgrade.waves.model import Limits
+from leeward.upgrade.waves.model import Limits, NodeDemand, NumberedConstraints
 
 MOVES = 6000  # of one search, before it stops
 LOOK = 64  # moves between two looks at the clock

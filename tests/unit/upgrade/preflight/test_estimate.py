@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from leeward.model.instance import CapacityType
 from leeward.model.termination import Status, Subject, TerminationRecord
-from leeward.upgrade.preflight.estimate import BOOT_SECONDS, READY_SECONDS, seconds_left
+from leeward.upgrade.preflight.plan import BOOT_SECONDS, READY_SECONDS, seconds_left
 from leeward.upgrade.record import ControlRequest
 from leeward.upgrade.status import Phase, Running, status_of
 from tests.unit.upgrade.builders import NOON, a_node, a_pod, an_upgrade

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from leeward.upgrade.preflight.findings import Code, Severity
-from leeward.upgrade.preflight.opt_out_checks import check_opt_outs
+from leeward.upgrade.preflight.pod_checks import check_opt_outs
 from tests.unit.upgrade.builders import NOON, a_node, a_pod, an_upgrade
 
 TRUE = {"karpenter.sh/do-not-disrupt": "true"}

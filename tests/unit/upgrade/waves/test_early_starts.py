@@ -13,8 +13,7 @@ from leeward.upgrade.record import Order, SurgeNode, UpgradeRecord
 from leeward.upgrade.surge.launches import launches
 from leeward.upgrade.surge.sizes import Strategy, most_ahead
 from leeward.upgrade.waves import drain_selection
-from leeward.upgrade.waves.drain_selection import starts
-from leeward.upgrade.waves.early_starts import PodCapacity
+from leeward.upgrade.waves.drain_selection import PodCapacity, starts
 from tests.unit.upgrade.builders import NEW, NOON, a_node, a_pod, a_policy, an_instance, an_upgrade, template
 from tests.unit.upgrade.waves.test_pod_capacity import a_room, a_spec, some_pods
 

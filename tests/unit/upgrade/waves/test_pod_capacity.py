@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from leeward.scheduling.nodes import NodeSpec
 from leeward.scheduling.pods import PodReader
 from leeward.time_budget import SearchTime, TimeBudget
-from leeward.upgrade.waves.early_starts import PodCapacity
+from leeward.upgrade.waves.drain_selection import PodCapacity
 from tests.fakes.running_clock import RunningClock
 
 
