@@ -6,8 +6,8 @@ from typing import Any
 from leeward.adapters.aws.access import OwnCredentials
 from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.clusters import cluster_client
-from leeward.adapters.clock import SystemClock
 from leeward.adapters.kubernetes.answers import Request
+from leeward.adapters.wiring import SystemClock
 from leeward.errors import ObjectGoneError
 
 Object = Mapping[str, Any]

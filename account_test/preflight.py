@@ -158,7 +158,7 @@ def _not_selected(run: Run, aws: Aws) -> None:
     from leeward.adapters.aws.clients import AwsClients
     from leeward.adapters.aws.policies import ParameterStorePolicies
     from leeward.adapters.aws.table import Table
-    from leeward.adapters.clock import SystemClock
+    from leeward.adapters.wiring import SystemClock
 
     try:
         clients = AwsClients(aws.region)

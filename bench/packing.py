@@ -9,9 +9,8 @@ from collections.abc import Sequence
 
 from bench.packing_fleets import NODE, OPTIMA, fleet, optimum
 from leeward.model.quantity import CPU, MEMORY, PODS
-from leeward.scheduling.fewest_nodes import Amounts
 from leeward.scheduling.nodes import NodeSpec, NodeTemplate, Offering
-from leeward.scheduling.packing import pack
+from leeward.scheduling.packing import Amounts, pack
 from leeward.scheduling.pods import PodReader, PodSpec
 from leeward.scheduling.world import World
 

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache
 
-from leeward.scheduling.fewest_nodes import Amounts, fewer_nodes
+from leeward.scheduling.packing import Amounts, fewer_nodes
 
 NODE: Amounts = (3_920, 14_500, 58)  # thousandths of a core, MiB, pods: an m5.xlarge
 FEW_SHAPES, MOST_SHAPES, MOST_FULL = 3, 12, 20_000  # of a fleet whose full nodes are listed

@@ -16,7 +16,7 @@ from leeward.model.subnet import Subnet
 from leeward.placement.accounting import accounting_of, demand_of
 from leeward.placement.cni import CniSettings
 from leeward.placement.scene import PlacementScene, cores_by_zone
-from leeward.placement.subnets import place
+from leeward.placement.zones import place
 
 TARGET_MS = 50.0
 RUNS = 15

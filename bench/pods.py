@@ -70,9 +70,9 @@ def _measured(pods: int, nodes: int, how: str) -> Measured:
 
 def api_of(url: str, how: str = PAGED) -> "ClusterApi":
     """Return the real client of the server."""
-    from leeward.adapters.clock import SystemClock
     from leeward.adapters.kubernetes.api import ClusterApi
     from leeward.adapters.kubernetes.client import ClusterClient
+    from leeward.adapters.wiring import SystemClock
 
     client = ClusterClient("blue", _KubeConfig(url), SystemClock())
     if how == UNPAGED:

@@ -23,11 +23,10 @@ from bench.memory import peak_megabytes
 from bench.storm_world import ACCOUNT, CLUSTER, GROUP, READY, REGION, instance_id
 from leeward.adapters.aws.access import OwnCredentials
 from leeward.adapters.aws.clients import AwsClients
-from leeward.adapters.clock import SystemClock
 from leeward.adapters.kubernetes.api import ClusterApi
 from leeward.adapters.kubernetes.client import ClusterClient, Endpoint
 from leeward.adapters.settings import KubernetesAccess, ServedCluster, Settings
-from leeward.adapters.wiring import build
+from leeward.adapters.wiring import SystemClock, build
 from leeward.interruption.batch import Record, process_batch
 from leeward.policy.document import ClusterPolicies, NodePolicy, Selector
 from leeward.policy.document import ClusterSettings as Switches

@@ -11,8 +11,7 @@ from fuzz.reduction import smaller_json
 from fuzz.target import Disagreement, Target
 from leeward.adapters.folder.schema import SchemaError, check_of
 from leeward.errors import InvalidInputError
-from leeward.scheduling.node_affinity import NodeTerm
-from leeward.scheduling.selectors import Requirement, Selector, selector
+from leeward.scheduling.selectors import NodeTerm, Requirement, Selector, selector
 
 KEYS = ("app", "gen", "topology.kubernetes.io/zone", "team", "metadata.name", "x")
 VALUES = ("", "web", "db", "1", "5", "+5", "-3", "007", "9223372036854775807", "9223372036854775808", "5.0")

@@ -6,10 +6,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from leeward.adapters.clock import SystemClock
 from leeward.adapters.kubernetes.api import ClusterApi
-from leeward.adapters.kubernetes.client import ClusterClient
-from leeward.adapters.kubernetes.connection import pool
+from leeward.adapters.kubernetes.client import ClusterClient, pool
+from leeward.adapters.wiring import SystemClock
 from leeward.errors import ClusterUnreachableError
 from leeward.model.node import Node, Taint
 from leeward.time_budget import TimeBudget

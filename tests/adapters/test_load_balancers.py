@@ -4,8 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from leeward.adapters.aws.classic_balancers import ClassicLoadBalancers
-from leeward.adapters.aws.load_balancers import LISTED, SEEN, TAGS_PER_CALL, AwsLoadBalancers, TargetGroups
+from leeward.adapters.aws.load_balancers import (
+    LISTED,
+    SEEN,
+    TAGS_PER_CALL,
+    AwsLoadBalancers,
+    ClassicLoadBalancers,
+    TargetGroups,
+)
 from leeward.errors import AccessDeniedError, ThrottledError
 from leeward.model.instance import Instance
 from leeward.model.load_balancing import Target, TargetKind, is_of

@@ -14,11 +14,11 @@ import yaml
 
 from leeward.adapters.aws.access import Grant
 from leeward.adapters.aws.clients import AwsClients
-from leeward.adapters.clock import SystemClock
 from leeward.adapters.kubernetes.answers import Request
 from leeward.adapters.kubernetes.api import ClusterApi
 from leeward.adapters.kubernetes.client import ClusterClient, Endpoint
 from leeward.adapters.kubernetes.token import TokenSource
+from leeward.adapters.wiring import SystemClock
 from leeward.errors import AccessDeniedError, ObjectGoneError
 from leeward.model.node import Taint
 from leeward.model.pod import Deployment

@@ -10,7 +10,7 @@ import pytest
 
 from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.load_balancers import AwsLoadBalancers
-from leeward.adapters.clock import SystemClock
+from leeward.adapters.wiring import SystemClock
 from leeward.model import well_known
 from leeward.model.load_balancing import Target, TargetKind
 from local.cluster.model import Cluster

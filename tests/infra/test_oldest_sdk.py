@@ -89,7 +89,7 @@ def test_tokens_are_signed_for_the_region_s_endpoint(run):
 import base64, json
 from leeward.adapters.aws.access import OwnCredentials
 from leeward.adapters.aws.clients import AwsClients
-from leeward.adapters.clock import SystemClock
+from leeward.adapters.wiring import SystemClock
 from leeward.adapters.kubernetes.token import TokenSource
 clients = AwsClients()
 source = TokenSource(clients, SystemClock(), OwnCredentials(clients), cluster="blue", region="eu-west-1")
@@ -120,7 +120,7 @@ def test_the_kubernetes_client_speaks_over_the_oldest_transport_and_gives_up_in_
     script = """
 import json, socket, threading, time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from leeward.adapters.clock import SystemClock
+from leeward.adapters.wiring import SystemClock
 from leeward.adapters.kubernetes.answers import Request
 from leeward.adapters.kubernetes.client import ClusterClient, Endpoint
 from leeward.errors import ClusterUnreachableError

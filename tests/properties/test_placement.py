@@ -13,8 +13,7 @@ from leeward.placement.accounting import Accounting, Demand
 from leeward.placement.cni import CniSettings, node_ips
 from leeward.placement.restrictions import only_subnets, only_zones
 from leeward.placement.scene import PlacementScene
-from leeward.placement.subnets import place
-from leeward.placement.zones import judge_zones
+from leeward.placement.zones import judge_zones, place
 from tests.unit.placement.ipamd import Ipamd
 
 EXAMPLES = int(os.environ.get("EXAMPLES", "150"))  # make test-long asks for more

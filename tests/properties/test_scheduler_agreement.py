@@ -13,8 +13,7 @@ import pytest
 
 from leeward.scheduling.fleet import numbers
 from leeward.scheduling.nodes import NodeSpec
-from leeward.scheduling.packer import Packer, Way
-from leeward.scheduling.packing import pack
+from leeward.scheduling.packing import Packer, Way, pack
 from leeward.scheduling.pods import PodReader
 from leeward.scheduling.volumes import Storage
 from leeward.scheduling.world import World

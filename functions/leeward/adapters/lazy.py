@@ -18,11 +18,9 @@ if TYPE_CHECKING:
     from leeward.ports.compute import LaunchSources, PriceList, Templates
     from leeward.ports.eks import KnownNodegroups, ManagedUpdates, Nodegroups
     from leeward.ports.executions import PastExecutions
-    from leeward.ports.load_balancers import LoadBalancers
-    from leeward.ports.monitoring import Alarms, ServiceLimits
+    from leeward.ports.monitoring import Alarms, LoadBalancers, RecoveryController, ServiceLimits
     from leeward.ports.raw import RawAws
     from leeward.ports.records import Catalog, Disruptions, PauseSwitches, PolicyStore, Upgrades
-    from leeward.ports.recovery import RecoveryController
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -7,8 +7,10 @@ from __future__ import annotations
 import os
 import random
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +25,6 @@ from leeward.adapters.aws.instances import Ec2Instances, Ec2Network
 from leeward.adapters.aws.policies import ParameterStorePolicies
 from leeward.adapters.aws.queues import SqsDeadLetters, SqsRedelivery
 from leeward.adapters.aws.table import Table
-from leeward.adapters.clock import SystemClock
 from leeward.adapters.lazy import lazy
 from leeward.adapters.settings import KubernetesAccess, ServedCluster, Settings
 from leeward.adapters.telemetry import event_lost, throttled
@@ -45,6 +46,18 @@ if TYPE_CHECKING:
 POLICY_PREFIX = "/leeward"
 TABLE_NAME = "leeward"
 RESERVE_SECONDS = 2.0  # of an invocation: to report how it ended
+
+
+class SystemClock:
+    """`ports.clock.Clock` of a running process."""
+
+    def now(self) -> datetime:
+        """Return the present in UTC."""
+        return datetime.now(UTC)
+
+    def sleep(self, seconds: float) -> None:
+        """Block this thread."""
+        time.sleep(seconds)
 
 
 @cache

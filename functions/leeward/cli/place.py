@@ -1,6 +1,6 @@
 """`leeward inspect place`: the subnets that new nodes of a group would use.
 
-Decides how the result is printed; `leeward.placement.subnets` makes the choice."""
+Decides how the result is printed; `leeward.placement.zones` makes the choice."""
 
 import argparse
 import random
@@ -13,8 +13,8 @@ from leeward.cli.output import emit
 from leeward.cli.placement_inputs import Inputs, placement_of_group
 from leeward.cli.tables import Table
 from leeward.model.counts import count_of
-from leeward.placement.subnets import place
 from leeward.placement.verdict import Choice, Placement
+from leeward.placement.zones import place
 
 DESCRIPTION = """Chooses subnets for N new nodes of an Auto Scaling group, each with P pods that need an
 address: the zone with the fewest allocated CPU cores, in it the subnet with the most free addresses. A zone

@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
     arguments.view.check(COLUMNS)
     folder = SnapshotFolder(arguments.to)
     from leeward.adapters import wiring  # late: --help needs none of these
-    from leeward.adapters.folder.redaction import kept
+    from leeward.adapters.folder.writer import kept
     from leeward.capture.documents import Capture
 
     raw = wiring.command_line_raw(arguments.region, **access_of(arguments))

@@ -19,9 +19,8 @@ from leeward.disruption.targets import Target, targets
 from leeward.model.instance_type import InstanceType
 from leeward.model.quantity import CPU, MEMORY
 from leeward.node_template.build import ExpectedNode
-from leeward.node_template.labels import ARCH
+from leeward.node_template.labels import ARCH, LABEL
 from leeward.node_template.resources import usable_memory
-from leeward.node_template.tags import LABEL
 from leeward.scheduling.node_sets import Admission
 from leeward.scheduling.nodes import NodeSpec, NodeTemplate
 from leeward.scheduling.pods import PodSpec

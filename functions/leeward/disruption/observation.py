@@ -16,7 +16,7 @@ from leeward.disruption.record import LONGEST_COOLDOWN, DisruptionRecord
 from leeward.model.group import Group
 from leeward.model.node import Node, disruption_taint, untainted
 from leeward.model.planning_memory import SeenNode
-from leeward.node_template.remembered import kept, key_of
+from leeward.node_template.observed import kept, key_of
 from leeward.ports import Ports
 from leeward.ports.clock import Clock
 from leeward.ports.monitoring import Alarms

@@ -20,8 +20,7 @@ from leeward.scheduling.outcome import NO_TIME, NewNode, Packing
 from leeward.scheduling.packing import attempt, pack
 from leeward.scheduling.pods import PodSpec
 from leeward.scheduling.world import World
-from leeward.snapshot.cluster import ClusterSnapshot
-from leeward.snapshot.free_capacity import is_leaving, specs_by_free_capacity
+from leeward.snapshot.cluster import ClusterSnapshot, is_leaving, specs_by_free_capacity
 from leeward.time_budget import SearchTime
 
 FOR_PENDING = 0.25  # of the time, for the places of pods without a node: those not tried by then take no capacity

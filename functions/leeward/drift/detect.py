@@ -20,8 +20,7 @@ from leeward.model.planning_memory import WantedLaunch
 from leeward.model.times import format_instant, parse_instant
 from leeward.policy.document import NodePolicy
 from leeward.snapshot.cluster import ClusterSnapshot
-from leeward.snapshot.launchable import Launchable
-from leeward.snapshot.unread_launches import unread_launch
+from leeward.snapshot.launchable import Launchable, unread_launch
 
 WRITTEN = "fn sync writes the annotations of the policy onto the node"
 

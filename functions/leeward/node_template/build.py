@@ -16,11 +16,10 @@ from leeward.model.quantity import CPU, MEMORY, written
 from leeward.node_template import labels, provenance
 from leeward.node_template.choices import Choices, architecture_of, is_windows, narrowed
 from leeward.node_template.kubelet import Family, KubeletSettings
+from leeward.node_template.labels import LABEL, TAINT, TagFacts, resources, tag_facts
 from leeward.node_template.observed import Observed
-from leeward.node_template.pods import NO_CNI_SETTINGS, Networking
 from leeward.node_template.provenance import Attribute, Origins, Provenance, weakest
-from leeward.node_template.resources import Resources, resources_of
-from leeward.node_template.tags import LABEL, TAINT, TagFacts, resources, tag_facts
+from leeward.node_template.resources import NO_CNI_SETTINGS, Networking, Resources, resources_of
 from leeward.node_template.user_data import kubelet_settings
 
 TAGS_WIN, API_WINS = "asg-tags", "eks-api"

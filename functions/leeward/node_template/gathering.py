@@ -21,7 +21,7 @@ from leeward.node_template.choices import (
     narrowed,
     with_image,
 )
-from leeward.node_template.pods import Networking
+from leeward.node_template.resources import Networking
 from leeward.node_template.user_data import kubelet_settings
 from leeward.policy.document import TemplatePolicy
 from leeward.ports.compute import LaunchSources

@@ -2,15 +2,37 @@
 
 A script is never run. A command after `&&` or `||`, in a branch or a loop, in a function that is not called, or in a
 file that is not executed may run or not. A text that is no shell script raises InvalidInputError, and nothing in it is
-certain. Source: POSIX, Shell Command Language; the bash manual for `[[`, `((`, arrays and `function`."""
+certain. Source: POSIX, Shell Command Language; the bash manual for `[[`, `((`, arrays and `function`.
+
+Words of shell scripts, with the quotes and substitutions that they hold.
+
+Commands of a shell script, and which of them run in any case."""
 
 import re
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 from leeward.errors import InvalidInputError
-from leeward.node_template.shell_commands import SHELLS, Command, Scope, decide
-from leeward.node_template.shell_words import ASSIGNMENT, inner, plain, word_end
 
+ASSIGNMENT = re.compile(r"([A-Za-z_]\w{0,99})(?:\[[^\]\s]{0,99}\])?(\+?)=")
+_PLAIN = {
+    "": re.compile(r"[^\s;&|()<>\"'`$\\]+"),
+    '"': re.compile(r"[^\"`$\\]+"),
+    ")": re.compile(r"[^()\"'`$\\]+"),
+    "}": re.compile(r"[^}\"'`$\\]+"),
+    "`": re.compile(r"[^`\\]+"),
+}  # characters without a meaning, by what closes the innermost quote
+MOST_ROUNDS = 8  # functions that call each other
+SHELLS = frozenset({"sh", "bash", "dash", "ksh", "zsh", "source", ".", "eval"})
+_SOURCES = {"source", "."}
+_WRAPPERS = {
+    **dict.fromkeys((*SHELLS, "sudo", "exec", "nohup", "env", "time", "command", "nice"), 1),
+    "timeout": 2,
+    "cloud-init-per": 3,
+}  # words to skip
+_SOURCED = re.compile(
+    r"/profile\.d/|/etc/environment$|bootstrap\.sh$|/var/lib/cloud/scripts/per-"
+)  # run by every shell, by EKS' bootstrap.sh or by cloud-init
 MOST_BLOCKS = 100  # in each other
 UNKNOWN = "\0"  # a place that is not known
 DEEPEST = 4  # scripts in scripts: documents, `bash -c`
@@ -26,6 +48,141 @@ _PARTS = {"then": "if", "elif": "if", "else": "if", "do": "loop"}
 _ENDS = {"}": "{", "fi": "if", "done": "loop", "esac": "case"}
 _VARIABLE = re.compile(r"(?<!\\)\$\{?(\w{1,100})")
 _PARENTHESES = re.compile(r"\([ \t]*\)")
+
+
+def plain(word: str) -> str:
+    """Return the word without its quotes."""
+    return re.sub(r"[\"']|\\(?=\W)", "", word)
+
+
+def inner(word: str) -> str:
+    """Return the text in the quotes around the word, with the quotes that it holds."""
+    return word[1:-1] if word[:1] in {"'", '"'} else word
+
+
+def word_end(text: str, start: int) -> int:
+    """Return where the word that begins at `start` ends. Raises InvalidInputError for a quote that is not closed."""
+    at, closers = start, list[str]()
+    while at < len(text):
+        if match := _PLAIN[closers[-1] if closers else ""].match(text, at):
+            at = match.end()
+        elif step := _step(text, at, start, closers):
+            at += step
+        else:
+            break
+    if closers or at > len(text) or at == start:
+        raise InvalidInputError("found an open quote, expected its end")
+    return at
+
+
+def _step(text: str, at: int, start: int, closers: list[str]) -> int:
+    """Return how many characters belong to the word, and note quotes that open and close; 0 at the end of the word."""
+    top, char, after = closers[-1] if closers else "", text[at], text[at + 1 : at + 2]
+    if char == "\\":
+        return 2
+    if char == top:
+        closers.pop()
+    elif char == "'" and top != '"':
+        end = text.find("'", at + 1)
+        return end + 1 - at if end >= 0 else len(text) + 1
+    elif char in '"`':
+        closers.append(char)
+    elif char == "$" and after in {"(", "{"}:
+        closers.append(")" if after == "(" else "}")
+        return 2
+    elif char == "(" and (top == ")" or (at > start and text[at - 1] in "=<>")):  # an array, a process substitution
+        closers.append(")")
+    elif not (top or char == "$" or (char in "<>" and after == "(" and at == start)):
+        return 0
+    return 1
+
+
+@dataclass(slots=True, eq=False)
+class Scope:
+    """Part of a script whose commands run together. `perhaps`: only under a condition; `branch`: that condition chooses
+    among ways to boot (`if`, `case`), unlike `&&` and loops; `name`: of a function or a file, which runs if called.
+    """
+
+    kind: str
+    parent: "Scope | None" = None
+    perhaps: bool = False
+    branch: bool = False
+    name: str = ""
+    depth: int = 0
+    condition: bool = False  # of the next command, after `&&` or `||`
+    subshell: bool = False  # it runs in a process of its own
+    parts: "list[Scope]" = field(default_factory=list)  # those before it of the same `if`
+    failing: bool = False  # the last command may fail
+    certain: bool = False
+    possible: bool = False
+
+    def within(self, kinds: Collection[str]) -> bool:
+        """Return whether it is one of these kinds, or a part of one."""
+        return any(scope.kind in kinds for scope in outwards(self))
+
+
+@dataclass(slots=True, eq=False)
+class Command:
+    """Simple command. `words` as written, with their quotes; `certain`: it runs in any case; `possible`: no branch and
+    no file that is not executed holds it; `written`: its own text is printed, or read as a script of its own.
+    """
+
+    text: str
+    words: tuple[str, ...]
+    scope: Scope
+    perhaps: bool
+    subshell: bool = False  # it runs in a process of its own
+    written: bool = False
+    certain: bool = False
+    possible: bool = False
+    arguments: list[str] = field(default_factory=list)  # without quotes, assignments and wrappers such as `sudo`
+    callee: str = ""  # the program or function; empty where there are assignments only
+
+    def __post_init__(self) -> None:
+        words, at = [plain(word) for word in self.words], 0
+        while at < len(words) and (words[at] in _WRAPPERS or words[at][:1] == "-" or ASSIGNMENT.match(words[at])):
+            at += _WRAPPERS.get(words[at], 1)
+        self.arguments = words[at:]
+        self.callee = next(iter(self.arguments), "")
+
+    def is_lost(self, inside: Collection[Scope]) -> bool:
+        """Return whether the variables that it sets are lost, or its `exit` ends nothing, outside a subshell. `inside`:
+        the scopes that count.
+        """
+        return self.subshell or any(scope.subshell and scope not in inside for scope in outwards(self.scope))
+
+
+def decide(found: list[Command]) -> None:
+    """Fill in which commands are certain and which are possible."""
+    scopes = list(dict.fromkeys(scope for command in found for scope in outwards(command.scope)))
+    scopes.sort(key=lambda scope: scope.depth)
+    called = set[str]()
+    mentioned = {word for command in found if command.callee not in {"tee", "cat"} for word in command.arguments}
+    for _ in range(MOST_ROUNDS):
+        for scope in scopes:
+            outer = scope.parent
+            runs = not scope.name or scope.name in called or bool(_SOURCED.search(scope.name))
+            scope.certain = (outer is None or outer.certain) and not scope.perhaps and runs
+            may = not scope.name or scope.name in mentioned or runs
+            scope.possible = (outer is None or outer.possible) and not scope.branch and may
+        known = {command.callee for command in found if command.scope.certain and not command.perhaps}
+        if known <= called:
+            break
+        called |= known
+    sourced = {command.callee for command in found if plain(command.words[0] if command.words else "") in _SOURCES}
+    for scope in scopes:
+        executed = scope.kind == "file" and scope.name not in sourced and not _SOURCED.search(scope.name)
+        scope.subshell = scope.subshell or executed
+    for command in found:
+        command.certain = command.scope.certain and not command.perhaps
+        command.possible = command.scope.possible
+
+
+def outwards(scope: Scope | None) -> Iterator[Scope]:
+    """Yield the scope and those around it."""
+    while scope is not None:
+        yield scope
+        scope = scope.parent
 
 
 def commands(text: str) -> list[Command]:

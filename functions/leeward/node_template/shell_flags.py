@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from leeward.errors import InvalidInputError
 from leeward.node_template.flags import READERS
 from leeward.node_template.passed_flags import BOOTSTRAP, Flags, Passed, flags_in, opaque_words
-from leeward.node_template.shell import commands
-from leeward.node_template.shell_commands import MOST_ROUNDS, Command, Scope, outwards
-from leeward.node_template.shell_words import ASSIGNMENT, plain
+from leeward.node_template.shell import ASSIGNMENT, MOST_ROUNDS, Command, Scope, commands, outwards, plain
 
 MOST_CALLS = 20  # of bootstrap.sh, whose variables are compared
 _SHEBANG = re.compile(r"(?:#cloud-boothook[^\n]*\n\s*)?#![ \t]*(?:\S*/)?(?:env[ \t]+(?:-\S+[ \t]+)*)?(\w+)")

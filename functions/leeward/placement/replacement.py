@@ -19,9 +19,8 @@ from leeward.placement.accounting import Accounting, Demand, accounting_of, dema
 from leeward.placement.cni import CniSettings, node_ips
 from leeward.placement.restrictions import Restriction, by_claim, not_in_zones, of_claimed, of_pod, only_zones
 from leeward.placement.scene import Chance, PlacementScene
-from leeward.placement.subnets import choose_in_zone, place
 from leeward.placement.zone_choice import NO_REFUSALS, ZoneRefusals, explained, in_even_zones_first, refusing_last
-from leeward.placement.zones import judge_zones
+from leeward.placement.zones import choose_in_zone, judge_zones, place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

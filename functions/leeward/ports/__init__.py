@@ -18,14 +18,11 @@ if TYPE_CHECKING:
     from leeward.ports.clock import Clock
     from leeward.ports.compute import Instances, LaunchSources, Network, PriceList, Templates
     from leeward.ports.eks import KnownNodegroups, ManagedUpdates
-    from leeward.ports.executions import Executions, NamedExecutions
+    from leeward.ports.executions import DeadLetters, Executions, NamedExecutions, Redelivery
     from leeward.ports.kubernetes import Clusters
-    from leeward.ports.load_balancers import LoadBalancers
-    from leeward.ports.monitoring import Alarms, ServiceLimits
+    from leeward.ports.monitoring import Alarms, LoadBalancers, RecoveryController, ServiceLimits
     from leeward.ports.places import Place
-    from leeward.ports.queues import DeadLetters, Redelivery
     from leeward.ports.records import Catalog, Claims, Disruptions, PauseSwitches, PolicyStore, Upgrades
-    from leeward.ports.recovery import RecoveryController
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

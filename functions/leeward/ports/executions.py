@@ -1,4 +1,5 @@
-"""Ports to Step Functions: starting, ending and reading executions."""
+"""Ports to Step Functions: starting, ending and reading executions; and to SQS: the dead-letter queue, and the delay
+until a failed message is delivered again."""
 
 from __future__ import annotations
 
@@ -55,4 +56,22 @@ class PastExecutions(Protocol):
 
     def steps(self, machine: Machine, name: str) -> Sequence[Step] | None:
         """Return its whole history, in the order in which states were entered; None as for `look`."""
+        ...
+
+
+class DeadLetters(Protocol):
+    """Dead-letter queue, to which malformed messages are sent without a retry."""
+
+    def send(self, body: str, *, reason: str, message_id: str) -> None:
+        """Send the body with the message attributes `reason` and `message_id`, the id of the original message."""
+        ...
+
+
+class Redelivery(Protocol):
+    """Delay until a queue delivers failed messages again."""
+
+    def after(self, delays: Mapping[str, int], *, queue: str = "") -> None:
+        """Set the delays of messages of one queue. `delays`: receipt handle -> seconds; `queue`: its ARN, empty for the
+        interruption queue. An expired handle is skipped: its message is visible already.
+        """
         ...

@@ -1,14 +1,19 @@
-"""Ports to what upgrades and disruption watch: service quotas, health and CloudWatch alarms."""
+"""Ports to what surrounds groups: service quotas, health and CloudWatch alarms; Application Recovery Controller (ARC),
+which shifts the traffic of a cluster away from a zone; Elastic Load Balancing, through which a drain waits for the
+deregistration of its node's targets."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from leeward.model.alarm import Alarm
     from leeward.model.image import Image
+    from leeward.model.instance import Instance
+    from leeward.model.load_balancing import Target
+    from leeward.model.zonal_shift import ZonalShift
 
 
 class ServiceLimits(Protocol):
@@ -44,4 +49,25 @@ class Alarms(Protocol):
 
     def describe(self, names: Iterable[str]) -> Mapping[str, Alarm]:
         """Return metric and composite alarms by name; one that does not exist is absent."""
+        ...
+
+
+class RecoveryController(Protocol):
+    """Zonal shifts and autoshifts of clusters. Read-only: who starts a shift ends it."""
+
+    def shifts(self, cluster: str, now: datetime) -> Sequence[ZonalShift]:
+        """Return the shifts in effect for the cluster, by zone id and without zone names. None for a cluster that ARC
+        does not manage: zonal shift is not enabled for it.
+        """
+        ...
+
+
+class LoadBalancers(Protocol):
+    """Target groups tagged for a cluster. Read-only: the controller that registered a target deregisters it."""
+
+    def targets(self, cluster: str, instance: Instance) -> Sequence[Target]:
+        """Return the cluster's targets on the instance with their current health, without those in state `unused`.
+
+        The list of target groups is cached for up to a minute.
+        """
         ...

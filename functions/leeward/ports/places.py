@@ -17,10 +17,8 @@ if TYPE_CHECKING:
     from leeward.ports.compute import Instances, LaunchSources, Network, PriceList, Templates
     from leeward.ports.eks import KnownNodegroups, ManagedUpdates
     from leeward.ports.kubernetes import Clusters, Kubernetes
-    from leeward.ports.load_balancers import LoadBalancers
-    from leeward.ports.monitoring import Alarms, ServiceLimits
+    from leeward.ports.monitoring import Alarms, LoadBalancers, RecoveryController, ServiceLimits
     from leeward.ports.records import Upgrades
-    from leeward.ports.recovery import RecoveryController
     from leeward.time_budget import TimeBudget
 
 

@@ -11,9 +11,8 @@ from leeward.model.node import Taint
 from leeward.model.pod import Toleration
 from leeward.model.well_known import DISRUPTED_TAINT
 from leeward.scheduling.fleet import Fleet
-from leeward.scheduling.node_affinity import NodeChoice, NodeTerm, label_keys
 from leeward.scheduling.nodes import NodeSpec
-from leeward.scheduling.selectors import Requirement
+from leeward.scheduling.selectors import NodeChoice, NodeTerm, Requirement, label_keys
 from leeward.scheduling.volumes import TOPOLOGY_LABELS
 
 CORDON = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")

@@ -7,9 +7,7 @@ from typing import NamedTuple
 
 from leeward.model.quantity import Amounts
 from leeward.model.well_known import ZONE_ID_LABEL, ZONE_LABEL
-from leeward.scheduling.capacity import UNLIMITED, Capacity
-from leeward.scheduling.deferred_counts import Deferred, DeferredPods
-from leeward.scheduling.fleet import Fleet
+from leeward.scheduling.fleet import UNLIMITED, Capacity, Fleet
 from leeward.scheduling.node_sets import Admission, NodeSet, Preferred, Question, SpreadScope, VolumeReach, Welcoming
 from leeward.scheduling.pod_affinity import PodGroup, PodTerm, SpreadConstraint
 from leeward.scheduling.pods import Identity, Needs, PodSpec
@@ -27,7 +25,7 @@ from leeward.scheduling.predicates import (
     Rule,
     Spread,
 )
-from leeward.scheduling.topology_counts import Presence, Tally
+from leeward.scheduling.topology_counts import Deferred, DeferredPods, Presence, Tally
 
 ATTACHED = "volumes of "  # + CSI driver: attach limits are kept like any other resource
 

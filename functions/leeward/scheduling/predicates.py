@@ -6,10 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from leeward.model.quantity import PODS
-from leeward.scheduling.capacity import Capacity
-from leeward.scheduling.fleet import Fleet, numbers
+from leeward.scheduling.fleet import Capacity, Fleet, numbers
 from leeward.scheduling.node_sets import NodeSet
-from leeward.scheduling.requests import ANY_ADDRESS, HostPort
+from leeward.scheduling.pods import ANY_ADDRESS, HostPort
 from leeward.scheduling.topology_counts import Presence, Tally
 
 Reasons = Iterator[tuple[str, int]]  # reason, and how many nodes

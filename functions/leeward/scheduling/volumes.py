@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from leeward.model.well_known import ZONE_LABEL
-from leeward.scheduling.node_affinity import NodeTerm, node_terms
-from leeward.scheduling.selectors import Operator, Requirement
+from leeward.scheduling.selectors import NodeTerm, Operator, Requirement, node_terms
 
 Raw = Mapping[str, Any]
 REGION_LABEL = "topology.kubernetes.io/region"

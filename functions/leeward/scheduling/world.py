@@ -1,7 +1,9 @@
 """World: a simulated cluster of nodes and the pods on them, with steps that can be rolled back.
 
 A candidate is tried in place: `checkpoint`, remove nodes, place their pods elsewhere, `rollback`. Each step is noted
-and undone one by one, so that a try costs as much as it moves, not as much as the cluster holds."""
+and undone one by one, so that a try costs as much as it moves, not as much as the cluster holds.
+
+Offerings in which a packing can open new nodes, and the new nodes that it has opened in a world."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -13,9 +15,8 @@ from typing import Any
 from leeward.errors import ObjectGoneError
 from leeward.model.quantity import CPU, MEMORY, Amounts, total
 from leeward.scheduling.fleet import Fleet, numbers
-from leeward.scheduling.free_slots import FreeSlot, FreeSlots
 from leeward.scheduling.node_sets import Admission
-from leeward.scheduling.nodes import NodeSpec, NodeTemplate
+from leeward.scheduling.nodes import NodeSpec, NodeTemplate, Offering
 from leeward.scheduling.pod_classes import ATTACHED, Kind, Kinds, offered
 from leeward.scheduling.pods import PodSpec
 from leeward.scheduling.predicates import NodeResourcesFit
@@ -23,6 +24,56 @@ from leeward.scheduling.predicates import NodeResourcesFit
 TURN = 80  # steps between two looks at the clock: some 20 pods that are taken, tried, placed and rolled back
 LOOKED_AT = 100  # feasible nodes: kube-scheduler, too, scores all only in clusters of up to that many nodes
 _Undo = tuple[Callable[..., None], tuple[Any, ...], int]
+
+
+class FreeSlot:
+    """One offering of a template, in which new nodes can be opened.
+
+    `numbers`: numbers of its nodes in the world, which later trials use again. `mask`: the same nodes as bits. `never`:
+    kinds of pods that do not fit even on an empty node of it.
+    """
+
+    __slots__ = ("at", "mask", "never", "numbers", "template")
+
+    def __init__(self, template: NodeTemplate, at: int) -> None:
+        self.template, self.at = template, at
+        self.numbers: list[int] = []
+        self.mask = 0
+        self.never: set[Kind] = set()
+
+    @property
+    def offering(self) -> Offering:
+        """Offering of the slot."""
+        return self.template.offerings[self.at]
+
+    @property
+    def rank(self) -> tuple[float, str, int]:
+        """Sort key, the cheapest first; the name makes the order independent of that of the templates."""
+        return self.offering.price, self.template.name, self.at
+
+
+class FreeSlots:
+    """Free slots of one world. `ranked`: all of them by rank.
+
+    Templates are compared by identity: callers pass the same objects each time.
+    """
+
+    __slots__ = ("_known", "ranked")
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, int], FreeSlot] = {}
+        self.ranked: list[FreeSlot] = []
+
+    def of(self, templates: Iterable[NodeTemplate]) -> list[FreeSlot]:
+        """Return the slots of the templates, one for each offering, in their order."""
+        return [self._of(template, at) for template in templates for at in range(len(template.offerings))]
+
+    def _of(self, template: NodeTemplate, at: int) -> FreeSlot:
+        slot = self._known.get((id(template), at))
+        if slot is None:
+            slot = self._known[id(template), at] = FreeSlot(template, at)
+            self.ranked = sorted((*self.ranked, slot), key=lambda slot: slot.rank)
+        return slot
 
 
 class World:

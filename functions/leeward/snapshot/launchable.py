@@ -1,7 +1,12 @@
 """Nodes that a group would launch now, modelled so that pods that fit the model fit every node that is launched.
 
 Decides how several instance types become one template and what the template costs; `leeward.node_template` decides
-which types those are, and what the node of each looks like."""
+which types those are, and what the node of each looks like.
+
+Launches of a group that cannot be read: its launch template version is gone, or the parameter of its image.
+
+Decides what is said instead of a comparison: nothing is known to be in order or drifted then. A denied call of EC2 ends
+the whole gathering with its own error; a denied or missing parameter leaves the name `resolve:ssm:…` as the image."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,7 +19,7 @@ from leeward.model.launch import LaunchSettings, Override
 from leeward.model.node import Taint
 from leeward.model.subnet import Subnet
 from leeward.node_template.build import ExpectedNode
-from leeward.node_template.choices import Choices
+from leeward.node_template.choices import Choices, as_launched
 from leeward.node_template.observed import Observed
 from leeward.node_template.provenance import Attribute, Provenance
 from leeward.scheduling.nodes import EBS_ZONE_LABEL, HOSTNAME_LABEL, NodeSpec, NodeTemplate, Offering
@@ -23,6 +28,7 @@ _BETA_ZONE = "failure-domain.beta.kubernetes.io/zone"
 _OFFERING_LABELS = frozenset(
     {well_known.ZONE_LABEL, well_known.ZONE_ID_LABEL, EBS_ZONE_LABEL, HOSTNAME_LABEL, _BETA_ZONE}
 )  # set per offering
+ALIAS = "resolve:ssm:"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,3 +217,54 @@ def _zone_labels(zone: str, ids: Sequence[str], subnets: Iterable[Subnet]) -> di
     if len(ids) != 1:
         return labels
     return {**labels, well_known.SUBNET_LABEL: ids[0], well_known.CAST_SUBNET_LABEL: ids[0]}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnreadLaunch:
+    """Input of a launch that cannot be read. `fix`: the command that shows it, or the permission it takes."""
+
+    why: str
+    fix: str
+
+    def __str__(self) -> str:
+        return f"{self.why}: {self.fix}"
+
+
+def unread_launch(group: Group, launchable: Launchable, instance_type: str = "") -> UnreadLaunch | None:
+    """Return what cannot be read of the group's launches of the type, without a type of any; None where all is known.
+    A type that the group does not launch (any more) is compared with its first one.
+    """
+    launches: Mapping[str, LaunchSettings | None] = launchable.launches
+    if instance_type:
+        first = next(iter(launches), "")
+        launches = {name: launches[name] for name in (instance_type if instance_type in launches else first,) if name}
+    found = (_unread(as_launched(group, launchable.own.get(name)), launch) for name, launch in launches.items())
+    return next((one for one in found if one is not None), None)
+
+
+def _unread(group: Group, launch: LaunchSettings | None) -> UnreadLaunch | None:
+    if launch is None:
+        return _gone(group)
+    if not launch.image.startswith(ALIAS):
+        return None
+    name = launch.image.removeprefix(ALIAS)
+    return UnreadLaunch(
+        why=f"the image behind the SSM parameter {name} cannot be read",
+        fix=f"aws ssm get-parameter --name {name} shows whether it exists; reading it takes ssm:GetParameters (setting "
+        "imageParameters), of a snapshot folder --resolve-alias of describe-launch-template-versions",
+    )
+
+
+def _gone(group: Group) -> UnreadLaunch:
+    template, configuration = group.launch.template, group.launch.configuration
+    if template is None and configuration:
+        fix = f"aws autoscaling describe-launch-configurations --launch-configuration-names {configuration} shows it"
+        return UnreadLaunch(why=f"launch configuration {configuration} cannot be read, it may be deleted", fix=fix)
+    if template is None:
+        fix = f"aws autoscaling describe-auto-scaling-groups --auto-scaling-group-names {group.name} shows it"
+        return UnreadLaunch(why="its launch template is not known", fix=fix)
+    which = f"--launch-template-id {template.id}" if template.id else f"--launch-template-name {template.name}"
+    return UnreadLaunch(
+        why=f"launch template {template.label} cannot be read, it may be deleted",
+        fix=f"aws ec2 describe-launch-template-versions {which} shows its versions; point the group at another",
+    )

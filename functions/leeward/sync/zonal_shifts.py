@@ -10,8 +10,8 @@ from leeward.isolation import attempt
 from leeward.model.facts import ClusterFacts, Sheet
 from leeward.model.zonal_shift import NEVER, ShiftSource, ZonalShift, ZonalShifts
 from leeward.ports.clock import Clock
+from leeward.ports.monitoring import RecoveryController
 from leeward.ports.records import Catalog
-from leeward.ports.recovery import RecoveryController
 
 WRITTEN_EVERY = timedelta(minutes=5)  # an answer that changes nothing: readers see that ARC still answers
 

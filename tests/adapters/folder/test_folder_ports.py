@@ -8,8 +8,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from leeward.adapters.folder import reader
-from leeward.adapters.folder.autoscaling import FolderGroups, FolderInstances
-from leeward.adapters.folder.compute import FolderLaunchSources, FolderNetwork, FolderPriceList, FolderTemplates
+from leeward.adapters.folder.compute import (
+    FolderGroups,
+    FolderInstances,
+    FolderLaunchSources,
+    FolderNetwork,
+    FolderPriceList,
+    FolderTemplates,
+)
 from leeward.adapters.folder.eks import (
     FolderKnownNodegroups,
     FolderManagedUpdates,

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from leeward.adapters.folder import json_text
-from leeward.adapters.folder.json_text import JsonText, JsonTextError
+from leeward.adapters.folder import files
+from leeward.adapters.folder.files import JsonText, JsonTextError
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
 VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=12)
@@ -20,13 +20,13 @@ INDENTS = st.sampled_from([None, 0, 4])
 
 def opened(text, block):
     """The text in a buffer of that many bytes; `monkeypatch` would keep its value between examples."""
-    json_text.BLOCK = block
+    files.BLOCK = block
     return JsonText(io.BytesIO(text if isinstance(text, bytes) else text.encode()))
 
 
 @pytest.fixture(autouse=True)
 def _block(monkeypatch):
-    monkeypatch.setattr(json_text, "BLOCK", json_text.BLOCK)
+    monkeypatch.setattr(files, "BLOCK", files.BLOCK)
 
 
 def reduced(value):
@@ -92,7 +92,7 @@ def test_a_number_goes_on_in_the_next_block():
 def test_a_mistake_in_the_middle_is_reported_without_reading_on():
     file = io.BytesIO(b'{"items": [{"a": 1 "b": 2}' + b", {}" * 100_000)
     text = JsonText(file)
-    json_text.BLOCK = 1000
+    files.BLOCK = 1000
     with pytest.raises(JsonTextError, match=r"^line 1 column 20: Expecting ',' delimiter"):
         all_of(text)
     assert file.tell() <= 2000

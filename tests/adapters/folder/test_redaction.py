@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from leeward.adapters.folder.redaction import APPLIED, READ_OF_PODS, kept
+from leeward.adapters.folder.writer import APPLIED, READ_OF_PODS, kept
 from leeward.capture.documents import KUBERNETES
 from leeward.drift.reasons import Field
 from leeward.drift.template_hash import fields_of
@@ -193,7 +193,7 @@ def test_no_other_package_reads_annotations_of_pods():
     of_nodes = {"model/node.py", "cli/report/facts.py"}
     of_services = {"model/load_balancing.py"}
     of_drains = {"termination/drain_reports.py"}  # reads what it wrote itself; no offline command evicts
-    written = {"adapters/folder/redaction.py"}
+    written = {"adapters/folder/writer.py"}
     root = Path("functions/leeward")
     reads = re.compile(r"pod\w*\.annotations|get\(\"annotations\"\)|self\.annotations")
     found = {str(path.relative_to(root)) for path in root.rglob("*.py") if reads.search(path.read_text())}

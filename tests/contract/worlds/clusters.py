@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from leeward.adapters.clock import SystemClock
 from leeward.adapters.kubernetes.api import ClusterApi
 from leeward.adapters.kubernetes.client import ClusterClient, Endpoint
+from leeward.adapters.wiring import SystemClock
 from leeward.errors import AccessDeniedError
 from leeward.model.node import disruption_taint
 from leeward.ports.clock import Clock

@@ -15,7 +15,7 @@ from leeward.adapters.aws.group_changes import AutoScalingGroupChanges
 from leeward.adapters.aws.groups import AutoScalingGroups
 from leeward.adapters.aws.instances import Ec2Instances
 from leeward.adapters.aws.launch_templates import Ec2Templates
-from leeward.adapters.clock import SystemClock
+from leeward.adapters.wiring import SystemClock
 from simulation.aws.bus import let_through
 
 SOURCES = ["aws.ec2", "aws.autoscaling"]

@@ -8,9 +8,9 @@ from datetime import timedelta
 
 import pytest
 
-from leeward.adapters.clock import SystemClock
 from leeward.adapters.kubernetes.api import ClusterApi
 from leeward.adapters.kubernetes.client import ClusterClient
+from leeward.adapters.wiring import SystemClock
 from leeward.interruption import batch, lookup
 from leeward.interruption.batch import Record, process_batch
 from leeward.interruption.decision import RecordOutcome

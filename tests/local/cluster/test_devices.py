@@ -2,8 +2,8 @@
 
 import pytest
 
-from leeward.scheduling.requests import as_held
-from leeward.scheduling.requests import pod_requests as planned
+from leeward.scheduling.pods import as_held
+from leeward.scheduling.pods import pod_requests as planned
 from local.cluster.errors import ApiError
 from local.cluster.patches import PatchType
 from local.cluster.quantities import pod_requests

@@ -92,14 +92,14 @@ OF_DRIFT = (
     Planted(
         name="what the last node of a group showed is forgotten with it",
         story="asks the nodes that are there",
-        edits=(edit("leeward.node_template.remembered.recalled", "if seen is None or launch is None:", "if True:"),),
+        edits=(edit("leeward.node_template.observed.recalled", "if seen is None or launch is None:", "if True:"),),
         tests=("tests/simulation/test_misread_groups.py", "tests/unit/node_template/test_remembered.py"),
     ),
     Planted(
         name="what nodes of an older launch showed is taken for the next one",
         story="remembers by group and type",
         edits=(
-            edit("leeward.node_template.remembered.recalled", "if version != seen.version and", "if seen is None and"),
+            edit("leeward.node_template.observed.recalled", "if version != seen.version and", "if seen is None and"),
         ),
         tests=("tests/unit/node_template/test_remembered.py",),
     ),

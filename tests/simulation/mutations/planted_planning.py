@@ -72,14 +72,14 @@ OF_PLANNING = (
         name="a plan moves pods onto whatever kube-scheduler allows",
         story="seeks the cheapest group, of which operating system it may be",
         edits=(
-            edit("leeward.snapshot.platform.with_platforms", "if pod.stays or not (system or architecture)", "if True"),
+            edit("leeward.snapshot.gather.with_platforms", "if pod.stays or not (system or architecture)", "if True"),
         ),
         tests=("tests/unit/snapshot/test_platform.py",),
     ),
     Planted(
         name="a pod that is made smaller frees what its node still holds",
         story="reads the requests where their owner writes them",
-        edits=(edit("leeward.scheduling.requests._held", "if status is None:", "if True:"),),
+        edits=(edit("leeward.scheduling.pods._held", "if status is None:", "if True:"),),
         tests=("tests/unit/scheduling/test_unjudged_pods.py",),
     ),
     Planted(
@@ -243,7 +243,7 @@ OF_PLANNING = (
         story="asks the policies where kube-scheduler asks none",
         edits=(
             edit(
-                "leeward.snapshot.free_capacity.specs_by_free_capacity",
+                "leeward.snapshot.cluster.specs_by_free_capacity",
                 "(why := why_closed(node))",
                 '(why := why_closed(node) or ("" if snapshot.group_of(node) and'
                 ' snapshot.policy_of(snapshot.group_of(node)) else "node(s) were not selected"))',

@@ -76,9 +76,7 @@ OF_REQUESTS = (
     Planted(
         name="a server that sends a byte now and then holds its caller",
         story="takes the read time-out of a socket for the time-out of an answer",
-        edits=(
-            edit(f"{KUBERNETES}.connection.TotalTimeoutSocket.start_read", "if self._ends is not None:", "if False:"),
-        ),
+        edits=(edit(f"{KUBERNETES}.client.TotalTimeoutSocket.start_read", "if self._ends is not None:", "if False:"),),
         tests=("tests/adapters/test_kubernetes_hangs.py",),
     ),
     Planted(

@@ -10,7 +10,7 @@ from leeward.model.launch import LaunchSettings
 from leeward.model.nodegroup import Nodegroup
 from leeward.node_template.build import TAGS_WIN, Sources, expected_node
 from leeward.node_template.choices import choices
-from leeward.node_template.pods import NO_CNI_SETTINGS
+from leeward.node_template.resources import NO_CNI_SETTINGS
 
 RAW = json.loads(Path("tests/unit/node_template/instance-types.json").read_text())["InstanceTypes"]
 TYPES = {raw["InstanceType"]: InstanceType.from_json(raw) for raw in RAW}

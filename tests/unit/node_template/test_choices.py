@@ -8,8 +8,7 @@ from leeward.model.launch import LaunchSettings, chosen
 from leeward.model.quantity import PODS
 from leeward.model.well_known import INSTANCE_TYPE_LABEL
 from leeward.node_template.build import Sources, expected_nodes
-from leeward.node_template.choices import as_launched, choices, narrowed, with_image
-from leeward.node_template.requirements import matching
+from leeward.node_template.choices import as_launched, choices, matching, narrowed, with_image
 from tests.unit.node_template.builders import TYPES, ZONES, a_group, a_launch, a_mixed_policy, a_nodegroup
 
 ANY = {"VCpuCount": {"Min": 0}, "MemoryMiB": {"Min": 0}}

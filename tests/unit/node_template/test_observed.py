@@ -6,9 +6,8 @@ import pytest
 
 from leeward.model.launch import LaunchSettings
 from leeward.model.node import Node, Taint
-from leeward.node_template.observed import ReadyNode, observed
+from leeward.node_template.observed import ReadyNode, kept, observed, recalled
 from leeward.node_template.provenance import Attribute, Provenance
-from leeward.node_template.remembered import kept, recalled
 from tests.unit.node_template.builders import PREFIX, a_group, a_launch
 from tests.unit.node_template.builders import an_expected_node as expected
 

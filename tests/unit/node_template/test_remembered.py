@@ -6,8 +6,7 @@ import pytest
 
 from leeward.model.launch import LaunchSettings
 from leeward.model.node import Taint
-from leeward.node_template.observed import Observed
-from leeward.node_template.remembered import MOST_BYTES, MOST_LABELS, MOST_TYPES, kept, key_of, recalled
+from leeward.node_template.observed import MOST_BYTES, MOST_LABELS, MOST_TYPES, Observed, kept, key_of, recalled
 
 LAUNCH = LaunchSettings(template="lt-1", version=3, user_data="eA==")
 SHOWN = Observed(

@@ -7,7 +7,7 @@ import pytest
 
 from leeward.model.quantity import CPU, MEMORY
 from leeward.node_template.kubelet import kube_reserved
-from leeward.node_template.pods import Networking
+from leeward.node_template.resources import Networking
 from tests.unit.node_template.builders import TYPES, a_group, a_launch, a_nodegroup, allocatable, capacity
 
 MIB = 1024**2

@@ -4,7 +4,7 @@ import random
 from dataclasses import replace
 
 from leeward.placement.restrictions import only_subnets
-from leeward.placement.subnets import place
+from leeward.placement.zones import place
 from tests.unit.placement.builders import OFF, a_demand, a_scene, a_subnet
 
 A1, A2 = a_subnet("subnet-a1", free=50), a_subnet("subnet-a2", free=90)

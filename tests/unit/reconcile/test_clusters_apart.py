@@ -7,9 +7,9 @@ from datetime import timedelta
 
 import pytest
 
-from leeward.adapters.clock import SystemClock
 from leeward.adapters.kubernetes.api import ClusterApi
 from leeward.adapters.kubernetes.client import ClusterClient
+from leeward.adapters.wiring import SystemClock
 from leeward.disruption.controller import decide_once
 from leeward.errors import ClusterUnreachableError, NewerRecordError
 from leeward.model.termination import Cause, CauseKind

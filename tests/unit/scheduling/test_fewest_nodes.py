@@ -3,9 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leeward.scheduling import fewest_nodes
-from leeward.scheduling.fewest_nodes import MOST_PODS, fewer_nodes, lower_bound
-from leeward.scheduling.packing import pack
+from leeward.scheduling import packing
+from leeward.scheduling.packing import MOST_PODS, fewer_nodes, lower_bound, pack
 from leeward.scheduling.pods import PodReader
 from tests.unit.scheduling.raw import a_node, a_pod, a_template, a_term, a_world, away
 
@@ -15,7 +14,7 @@ AMOUNTS = st.tuples(st.integers(0, 10), st.integers(0, 10))
 
 
 def nodes_of(order, pods):
-    return len(fewest_nodes._first_fit(order, pods, NODE))
+    return len(packing._first_fit(order, pods, NODE))
 
 
 @given(st.lists(AMOUNTS, min_size=1, max_size=25))

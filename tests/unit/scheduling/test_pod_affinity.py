@@ -2,9 +2,9 @@
 
 import pytest
 
-from leeward.scheduling.deferred_counts import MOST_MOVED
 from leeward.scheduling.packing import attempt
 from leeward.scheduling.pods import PodReader
+from leeward.scheduling.topology_counts import MOST_MOVED
 from tests.unit.scheduling.raw import (
     HOST,
     PREFERRED,

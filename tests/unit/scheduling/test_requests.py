@@ -3,7 +3,7 @@
 import pytest
 
 from leeward.errors import InvalidInputError
-from leeward.scheduling.requests import HostPort, host_ports, pod_requests
+from leeward.scheduling.pods import HostPort, host_ports, pod_requests
 
 
 def a_container(cpu, *, always=False, **more):

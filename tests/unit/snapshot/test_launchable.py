@@ -7,8 +7,8 @@ from leeward.model.subnet import Subnet
 from leeward.node_template.build import ExpectedNode
 from leeward.node_template.choices import Choices
 from leeward.node_template.provenance import Attribute, Provenance
-from leeward.scheduling.node_affinity import NodeChoice
 from leeward.scheduling.node_sets import Admission
+from leeward.scheduling.selectors import NodeChoice
 from leeward.snapshot.launchable import launchable
 
 ZONE_ID = "topology.k8s.aws/zone-id"

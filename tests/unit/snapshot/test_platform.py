@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from leeward.scheduling.packing import attempt
 from leeward.scheduling.world import World
-from leeward.snapshot.platform import with_platforms
+from leeward.snapshot.gather import with_platforms
 from tests.unit.disruption.fleet import Fleet, a_policy, rules
 
 OS, ARCH = "kubernetes.io/os", "kubernetes.io/arch"

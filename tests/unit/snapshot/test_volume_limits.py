@@ -4,7 +4,7 @@ import pytest
 
 from leeward.model.instance_type import InstanceType
 from leeward.scheduling.nodes import NodeSpec
-from leeward.snapshot.volume_limits import estimated_limit, seen_limits, with_volume_limits
+from leeward.snapshot.launches import estimated_limit, seen_limits, with_volume_limits
 from tests.unit.disruption.fleet import a_fleet
 
 EBS = "ebs.csi.aws.com"

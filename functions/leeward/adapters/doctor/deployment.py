@@ -1,10 +1,12 @@
 """`ports.doctor.Deployment`: STS, Lambda, Step Functions, SQS, DynamoDB, Auto Scaling and EKS.
 
-EventBridge and CloudWatch are in `telemetry.py`, SNS and KMS in `topics.py`."""
+From EventBridge and CloudWatch it reads rules, alarms and metrics, from SNS the topics, and from KMS the keys that
+encrypt them."""
 
+import contextlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -13,17 +15,20 @@ from botocore.exceptions import ClientError
 from leeward.adapters.account_check import CHECK
 from leeward.adapters.aws.clients import AwsClients, chunks, pages
 from leeward.adapters.aws.errors import aws_call, code_of
-from leeward.adapters.doctor.telemetry import Signs
-from leeward.adapters.doctor.topics import Topics
+from leeward.doctor import expected
 from leeward.doctor.facts import (
+    Alarm,
+    Counts,
     EksCluster,
     EventSource,
     FailedExecution,
     Function,
     Identity,
+    MessageAge,
     Network,
     Queue,
     Table,
+    TopicKey,
 )
 from leeward.errors import ObjectGoneError, TerminalError
 from leeward.model.concurrency import Concurrency
@@ -31,11 +36,150 @@ from leeward.model.group import Group
 from leeward.model.times import as_instant
 from leeward.ports.doctor import Rbac
 
+COUNTED = ("Errors", "Throttles")
+MEASURED = timedelta(minutes=5)  # an older value does not describe the present
+MINUTE, FIVE_MINUTES = 60, 300  # seconds of a period, at whose beginnings CloudWatch counts
+KEY_POLICY = "default"  # the only one that a KMS key has
 FILTER_VALUES = 200  # that EC2 takes in one filter
 TO_ANYWHERE = "0.0.0.0/0"
 CHECK_SECONDS = 60.0  # for the answer of a function, which may start cold and wait for some accounts
 BADLY = ("FAILED", "TIMED_OUT")
 T = TypeVar("T")
+
+
+class Signs:
+    """Rules, alarms and metrics, one call each, with its pages."""
+
+    def __init__(self, clients: AwsClients) -> None:
+        self._clients = clients
+
+    def rules(self, prefix: str) -> Mapping[str, bool]:
+        """Read the rules of the default bus with ListRules, then those of the webhooks' bus, which exists where a
+        cluster names a webhook.
+        """
+        found = self._rules_of(prefix)
+        with contextlib.suppress(ObjectGoneError):
+            found |= self._rules_of(prefix, EventBusName=expected.WEBHOOK_BUS)
+        return found
+
+    def _rules_of(self, prefix: str, **bus: str) -> dict[str, bool]:
+        with aws_call("events:ListRules", prefix):
+            listed = pages(self._clients.get("events"), "list_rules", NamePrefix=prefix, **bus)
+            return {raw["Name"]: raw.get("State") != "DISABLED" for page in listed for raw in page.get("Rules", ())}
+
+    def targets(self, rule: str) -> Sequence[str]:
+        """Read the targets with ListTargetsByRule."""
+        with aws_call("events:ListTargetsByRule", rule):
+            listed = pages(self._clients.get("events"), "list_targets_by_rule", Rule=rule)
+            return [raw["Arn"] for page in listed for raw in page.get("Targets", ())]
+
+    def alarms(self, prefix: str) -> Mapping[str, Alarm]:
+        """Read the alarms with DescribeAlarms."""
+        with aws_call("cloudwatch:DescribeAlarms", prefix):
+            listed = pages(self._clients.get("cloudwatch"), "describe_alarms", AlarmNamePrefix=prefix)
+            return {raw["AlarmName"]: _alarm(raw) for page in listed for raw in page.get("MetricAlarms", ())}
+
+    def counts(self, functions: Iterable[str], since: datetime, now: datetime) -> Mapping[str, Counts]:
+        """Call GetMetricData once for all functions. Without a datum a function was not called, or had no error."""
+        named = tuple(functions)
+        queries = [
+            _query(f"{metric.lower()}{place}", "AWS/Lambda", metric, {"FunctionName": name}, "Sum", FIVE_MINUTES)
+            for place, name in enumerate(named)
+            for metric in COUNTED
+        ]
+        sums = {name: sum(values) for name, values in self._data(queries, since, now)}
+        return {
+            name: Counts(errors=int(sums.get(f"errors{place}", 0)), throttles=int(sums.get(f"throttles{place}", 0)))
+            for place, name in enumerate(named)
+        }
+
+    def message_age(self, queue: str, now: datetime) -> MessageAge:
+        """Call GetMetricData: the latest minute that SQS has reported, and the latest failure of fn interruption."""
+        by_queue, by_service = {"QueueName": queue}, {"service": "interruption"}
+        queries = [
+            _query("unread", "AWS/SQS", "ApproximateAgeOfOldestMessage", by_queue, "Maximum", MINUTE),
+            _query("failing", expected.METRICS, expected.FAILING[queue], by_service, "Maximum", MINUTE),
+        ]
+        latest = {name: values[0] for name, values in self._data(queries, now - MEASURED, now) if values}
+        return MessageAge(unread=latest.get("unread"), failing=latest.get("failing"))
+
+    def _data(
+        self, queries: list[dict[str, Any]], since: datetime, now: datetime
+    ) -> Iterator[tuple[str, Sequence[float]]]:
+        """Yield (id, values), the latest first."""
+        with aws_call("cloudwatch:GetMetricData", queries[0]["MetricStat"]["Metric"]["Namespace"]):
+            for page in pages(
+                self._clients.get("cloudwatch"),
+                "get_metric_data",
+                MetricDataQueries=queries,
+                StartTime=since,
+                EndTime=now,
+                ScanBy="TimestampDescending",
+            ):
+                for raw in page.get("MetricDataResults", ()):
+                    yield raw["Id"], raw.get("Values") or ()
+
+
+def _query(
+    name: str, namespace: str, metric: str, dimensions: Mapping[str, str], statistic: str, period: int
+) -> dict[str, Any]:
+    listed = [{"Name": key, "Value": value} for key, value in dimensions.items()]
+    what = {"Namespace": namespace, "MetricName": metric, "Dimensions": listed}
+    return {"Id": name, "MetricStat": {"Metric": what, "Period": period, "Stat": statistic}, "ReturnData": True}
+
+
+def _alarm(raw: Mapping[str, Any]) -> Alarm:
+    return Alarm(
+        state=raw.get("StateValue", ""),
+        reason=raw.get("StateReason") or "",
+        description=raw.get("AlarmDescription") or "",
+        notifies=bool(raw.get("AlarmActions")) and raw.get("ActionsEnabled", True),
+        topics=tuple(action for action in raw.get("AlarmActions") or () if action.split(":")[2:3] == ["sns"]),
+    )
+
+
+class Topics:
+    """Topics of any Region, each read there."""
+
+    _clients: AwsClients
+
+    def topic_key(self, topic: str) -> TopicKey | None:
+        """Call GetTopicAttributes, and of a key of the customer's GetKeyPolicy. None: the topic does not exist."""
+        region = topic.split(":")[3]
+        try:
+            with aws_call("sns:GetTopicAttributes", topic):
+                found = self._clients.get("sns", region=region).get_topic_attributes(TopicArn=topic)["Attributes"]
+        except ObjectGoneError:
+            return None
+        key = found.get("KmsMasterKeyId") or ""
+        if not key:
+            return TopicKey()
+        kms = self._clients.get("kms", region=region)
+        with aws_call("kms:DescribeKey", key):
+            described = kms.describe_key(KeyId=key)["KeyMetadata"]
+        if described.get("KeyManager") == "AWS":
+            return TopicKey(id=key, aws_managed=True)
+        with aws_call("kms:GetKeyPolicy", key):
+            policy = kms.get_key_policy(KeyId=described["Arn"], PolicyName=KEY_POLICY)["Policy"]
+        return TopicKey(id=key, policy=json.loads(policy))
+
+    def raw_subscriptions(self, topic: str, queue: str) -> Sequence[str]:
+        """Call ListSubscriptionsByTopic, and GetSubscriptionAttributes for those of the queue."""
+        client = self._clients.get("sns", region=topic.split(":")[3])
+        with aws_call("sns:ListSubscriptionsByTopic", topic):
+            listed = [
+                raw["SubscriptionArn"]
+                for page in pages(client, "list_subscriptions_by_topic", TopicArn=topic)
+                for raw in page.get("Subscriptions", ())
+                if raw.get("Endpoint") == queue and raw.get("SubscriptionArn", "").startswith("arn:")
+            ]
+        found = []
+        for arn in listed:
+            with aws_call("sns:GetSubscriptionAttributes", arn):
+                attributes = client.get_subscription_attributes(SubscriptionArn=arn)["Attributes"]
+            if attributes.get("RawMessageDelivery") == "true":
+                found.append(arn)
+        return found
 
 
 class AwsDeployment(Signs, Topics):

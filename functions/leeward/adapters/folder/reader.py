@@ -10,8 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NoReturn
 
-from leeward.adapters.folder.files import FILES, POLICY_FILE, read_elements
-from leeward.adapters.folder.json_text import BLOCK
+from leeward.adapters.folder.files import BLOCK, FILES, POLICY_FILE, read_elements
 from leeward.adapters.folder.policy_files import read_documents
 from leeward.errors import InvalidInputError, NotInSnapshotError
 from leeward.policy.document import ClusterPolicies

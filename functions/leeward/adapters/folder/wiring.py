@@ -6,8 +6,14 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-from leeward.adapters.folder.autoscaling import FolderGroups, FolderInstances
-from leeward.adapters.folder.compute import FolderLaunchSources, FolderNetwork, FolderPriceList, FolderTemplates
+from leeward.adapters.folder.compute import (
+    FolderGroups,
+    FolderInstances,
+    FolderLaunchSources,
+    FolderNetwork,
+    FolderPriceList,
+    FolderTemplates,
+)
 from leeward.adapters.folder.eks import FolderKnownNodegroups, FolderManagedUpdates, FolderServiceLimits
 from leeward.adapters.folder.kubernetes import FolderClusters
 from leeward.adapters.folder.reader import Folder, NotInFolder

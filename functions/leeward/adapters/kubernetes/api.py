@@ -1,7 +1,10 @@
-"""`ports.kubernetes.Kubernetes` for one cluster: paths, preconditions, and the answers that count as done already."""
+"""`ports.kubernetes.Kubernetes` for one cluster: paths, preconditions, and the answers that count as done already.
+
+Requests that are sent beside others: an admission webhook may keep one waiting for half a minute."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -12,7 +15,6 @@ from urllib.parse import quote
 
 from leeward.adapters.kubernetes import bodies
 from leeward.adapters.kubernetes.answers import Answer, Request, as_error, refusal
-from leeward.adapters.kubernetes.background import Background
 from leeward.adapters.kubernetes.client import ClusterClient
 from leeward.adapters.kubernetes.workloads import KnownDaemonSets, WorkloadApi
 from leeward.errors import LeewardError, ObjectGoneError, RetryableError, ThrottledError
@@ -53,8 +55,36 @@ _ROOTS = {
     Listed.CSI_NODES: "/apis/storage.k8s.io/v1",
     Listed.ENDPOINT_SLICES: "/apis/discovery.k8s.io/v1",
 }
-
 T = TypeVar("T")
+
+
+class Background:
+    """Calls in threads of their own. The threads are daemons: none keeps a process alive."""
+
+    def beside(self, work: Callable[[], None]) -> Callable[[float], bool]:
+        """Begin the work; the returned function waits for so many seconds and tells whether it has ended."""
+        return _Begun(work).ended
+
+
+class _Begun:
+    def __init__(self, work: Callable[[], None]) -> None:
+        self._work, self._over = work, threading.Event()
+        self._error: BaseException | None = None
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def ended(self, seconds: float) -> bool:
+        if not self._over.wait(seconds):
+            return False
+        if self._error is not None:
+            raise self._error
+        return True
+
+    def _run(self) -> None:
+        try:
+            self._work()
+        except BaseException as error:  # noqa: BLE001  (it is raised where the work is waited for)
+            self._error = error
+        self._over.set()
 
 
 class ClusterApi(WorkloadApi, Background):

@@ -19,7 +19,7 @@ from leeward.model.pod import FINISHED, Pod, PodDisruptionBudget
 from leeward.model.quantity import CPU, MEMORY, PODS, amount
 from leeward.model.termination import TerminationRecord
 from leeward.policy.selection import group_name
-from leeward.scheduling.requests import as_held, pod_requests
+from leeward.scheduling.pods import as_held, pod_requests
 from leeward.snapshot.launchable import price_of
 
 MILLI = 1000  # thousandths of a core

@@ -26,7 +26,7 @@ from leeward.scheduling.outcome import Packing, Unplaced
 from leeward.scheduling.packing import attempt
 from leeward.scheduling.pods import PodSpec
 from leeward.scheduling.world import World
-from leeward.snapshot.free_capacity import specs_by_free_capacity
+from leeward.snapshot.cluster import specs_by_free_capacity
 from leeward.snapshot.launchable import Launchable
 from leeward.snapshot.launches import ready_nodes
 from leeward.upgrade.preflight.findings import Code, Finding, blocker, warning

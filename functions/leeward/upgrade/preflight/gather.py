@@ -24,8 +24,8 @@ from leeward.model.node import Node
 from leeward.model.nodegroup import Nodegroup
 from leeward.model.times import format_instant
 from leeward.node_template.choices import architecture_of
+from leeward.node_template.labels import LABEL, tag_facts
 from leeward.node_template.provenance import Attribute, Provenance
-from leeward.node_template.tags import LABEL, tag_facts
 from leeward.node_template.user_data import kubelet_settings
 from leeward.placement.cni import variables_of
 from leeward.policy.document import NodePolicy, Selector
@@ -36,7 +36,7 @@ from leeward.ports.eks import ManagedUpdates
 from leeward.ports.kubernetes import Kubernetes
 from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.snapshot.gather import gather
-from leeward.snapshot.unread_launches import unread_launch
+from leeward.snapshot.launchable import unread_launch
 from leeward.termination.replica_surge import surged
 from leeward.termination.settling import services_of
 from leeward.time_budget import SearchTime

@@ -21,8 +21,7 @@ from leeward.model.nodegroup import Nodegroup
 from leeward.model.pod import Pod, PodDisruptionBudget
 from leeward.policy.document import Canary, NodePolicy, Reason, UpdatePolicy
 from leeward.snapshot.cluster import ClusterSnapshot
-from leeward.snapshot.launchable import Launchable
-from leeward.snapshot.unread_launches import UnreadLaunch
+from leeward.snapshot.launchable import Launchable, UnreadLaunch
 from leeward.termination.drain_plan import lone_pods
 from leeward.time_budget import SearchTime
 from leeward.upgrade.control import canary_of
