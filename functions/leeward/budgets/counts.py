@@ -29,17 +29,15 @@ class CountedNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allowance:
-    """Number of further nodes of a policy that may be disrupted for a reason; `zone` None: in all zones together.
-    `allowed` None: no budget limits it. `frozen`: a freeze is active.
-    """
+    """Number of further nodes of a policy that may be disrupted for a reason."""
 
     policy: str
     reason: Reason
-    zone: str | None
-    allowed: int | None
+    zone: str | None  # None: in all zones together
+    allowed: int | None  # None: no budget limits it
     disrupting: int
     total: int
-    frozen: bool = False
+    frozen: bool = False  # a freeze is active
 
 
 def counted(snapshot: ClusterSnapshot, policy: NodePolicy) -> tuple[CountedNode, ...]:

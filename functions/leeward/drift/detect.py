@@ -37,17 +37,15 @@ class Remedy(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drifted:
-    """Drift of one node. `since`: when it was first observed, None while it is in order. `unread`: why it is not known
-    what its group launches now, and the fix; only differences from its policy are reported then. `upgrade`: what has to
-    change before an upgrade fixes it, empty unless the remedy is one.
-    """
+    """Drift of one node."""
 
     node: str
     reasons: tuple[Reason, ...] = ()
-    since: datetime | None = None
+    since: datetime | None = None  # when it was first observed, None while it is in order
     remedy: Remedy = Remedy.NONE
+    # why it is not known what its group launches now, and the fix; only differences from its policy are reported then
     unread: str = ""
-    upgrade: str = ""
+    upgrade: str = ""  # what has to change before an upgrade fixes it, empty unless the remedy is one
 
     def remedy_of(self, reason: Reason) -> Remedy:
         """Return the fix of one difference: none where a launch does not fix it, while the node's may fix others."""

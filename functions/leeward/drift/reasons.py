@@ -39,15 +39,13 @@ DYNAMIC = frozenset({Field.AMI, Field.SUBNETS, Field.SECURITY_GROUPS, Field.REQU
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reason:
-    """One difference. `fixable`: a node that the group would launch now does not have it. `proof`: evidence that such a
-    node has it too, empty where there is none.
-    """
+    """One difference."""
 
     field: Field
     have: str
     want: str
-    fixable: bool = True
-    proof: str = ""
+    fixable: bool = True  # a node that the group would launch now does not have it
+    proof: str = ""  # evidence that such a node has it too, empty where there is none
 
     @property
     def kind(self) -> Kind:

@@ -29,17 +29,15 @@ Announced = NodeTerminationEvent | PauseEvent | UpgradeEvent | RunEvent
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Content:
-    """Content of a message. `about`: the node, the group or the cluster; `key`: the same for all events of one
-    instance, upgrade or run.
-    """
+    """Content of a message."""
 
     title: str
     text: str
     facts: tuple[Fact, ...]
-    about: str
+    about: str  # the node, the group or the cluster
     cluster: str
     group: str
-    key: str
+    key: str  # the same for all events of one instance, upgrade or run
     id: str
 
 

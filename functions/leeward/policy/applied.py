@@ -10,14 +10,12 @@ LARGEST = 350_000  # bytes of all documents together: an item of the table holds
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppliedPolicies:
-    """Applied policies of a cluster. `documents`: (`NN-NAME`, canonical JSON) in the order in which policies are tried;
-    `version`: 0 where none was ever applied; `by`: ARN of the caller; `at`: when.
-    """
+    """Applied policies of a cluster."""
 
     cluster: str
-    version: int = 0
-    documents: tuple[tuple[str, str], ...] = ()
-    by: str = ""
+    version: int = 0  # 0 where none was ever applied
+    documents: tuple[tuple[str, str], ...] = ()  # (`NN-NAME`, canonical JSON) in the order in which policies are tried
+    by: str = ""  # ARN of the caller
     at: datetime | None = None
 
     @property

@@ -122,16 +122,14 @@ class OnAlarm(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdatePolicy:
-    """Node group upgrades. Exactly one of the two maxima is set. `max_surge`: new nodes beyond the old size at a time,
-    with `max_surge_percent` in percent of it, rounded up; None: as the strategy has it.
-    """
+    """Node group upgrades. Exactly one of the two maxima of unavailable nodes is set."""
 
     max_unavailable: int | None = 1
     max_unavailable_percentage: int | None = None
     strategy: str = "DEFAULT"  # DEFAULT | MINIMAL | INCREMENTAL
     order: str = "waves"  # waves | random | zone | age
-    max_surge: int | None = None
-    max_surge_percent: bool = False
+    max_surge: int | None = None  # new nodes beyond the old size at a time; None: as the strategy has it
+    max_surge_percent: bool = False  # `max_surge` is in percent of the old size, rounded up
     terminate: str = "last"  # last | first
     canary: Canary = Canary()
     alarms: tuple[str, ...] = ()  # CloudWatch alarms, which hold the start of further nodes
@@ -143,10 +141,10 @@ class UpdatePolicy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """Number of nodes that may be disrupted at once; `percent`: `nodes` is a share (rounded up), else a count."""
+    """Number of nodes that may be disrupted at once."""
 
     nodes: int = 10
-    percent: bool = True
+    percent: bool = True  # `nodes` is a share, rounded up, else a count
     window: Window | None = None
     reasons: tuple[str, ...] = ()  # empty: Empty, Drifted, Underutilized and Expired, not Upgrade
     zone: str | None = None
@@ -183,18 +181,16 @@ class DesiredNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DisruptionPolicy:
-    """Voluntary disruption. `present`: False where the document has no such section, which switches all of it on;
-    `savings_per_hour` in dollars, `savings_percent` 0-100.
-    """
+    """Voluntary disruption."""
 
-    present: bool = True
+    present: bool = True  # False where the document has no such section, which switches all of it on
     consolidation_policy: str = "WhenEmptyOrUnderutilized"  # or WhenEmpty | Balanced | Never
     consolidate_after: timedelta | None = timedelta(minutes=5)
     expire_after: timedelta | None = None
     expire_jitter: int = 0  # percent of expire_after, up and down, by which the expiry of nodes is spread
     drift: bool = True
-    savings_per_hour: float = 0.01
-    savings_percent: float = 5
+    savings_per_hour: float = 0.01  # dollars
+    savings_percent: float = 5  # 0-100
     cooldown: timedelta = timedelta(minutes=10)
     alarms: tuple[str, ...] = ()  # CloudWatch alarms, which hold every command
     spot_to_spot: bool = False
@@ -282,11 +278,10 @@ class ClusterSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterPolicies:
-    """Settings and policies of one cluster, policies in their order, and the pauses in force there. `applied`: version
-    of the set that `leeward policy apply` has written, 0 where the deployment names the policies or there are none.
-    """
+    """Settings and policies of one cluster, policies in their order, and the pauses in force there."""
 
     settings: ClusterSettings
     policies: tuple[NodePolicy, ...] = ()
+    # version of the set that `leeward policy apply` has written, 0 where the deployment names the policies or none are
     applied: int = 0
     pauses: Pauses = NOT_PAUSED

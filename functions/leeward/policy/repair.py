@@ -50,16 +50,14 @@ DEFAULT_CONDITIONS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RepairPolicy:
-    """Repair of unhealthy nodes. `enabled`: False where the document has no such section; `max_unhealthy`: nodes, or
-    percent of the nodes, of the zone and of the cluster; `conditions`: the first that matches counts.
-    """
+    """Repair of unhealthy nodes."""
 
-    enabled: bool = True
+    enabled: bool = True  # False where the document has no such section
     not_ready_after: timedelta = timedelta(minutes=30)
     impaired_after: timedelta = timedelta(minutes=2)
-    max_unhealthy: int = 20
+    max_unhealthy: int = 20  # nodes, or percent of the nodes, of the zone and of the cluster
     max_unhealthy_percent: bool = True
-    conditions: tuple[RepairCondition, ...] = DEFAULT_CONDITIONS
+    conditions: tuple[RepairCondition, ...] = DEFAULT_CONDITIONS  # the first that matches counts
     imports_from_eks: bool = False  # nodeRepairConfig: import; overrides and threshold of a managed group
 
 

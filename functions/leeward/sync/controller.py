@@ -24,17 +24,15 @@ KUBERNETES_SECONDS = 40.0  # for one cluster, of the function's 120
 
 @dataclass(slots=True)
 class Synced:
-    """Result of one run. `errors` make the run fail: nodes would be lost undrained. `warnings` do not: the earlier
-    facts are used, and show their age.
-    """
+    """Result of one run."""
 
     hooks: list[str] = field(default_factory=list)
     hooks_taken_off: list[str] = field(default_factory=list)
     labelled: list[str] = field(default_factory=list)
     facts: list[str] = field(default_factory=list)
     out_of_date: list[tuple[str, FactKind]] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-    errors: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)  # they do not: the earlier facts are used, and show their age
+    errors: list[str] = field(default_factory=list)  # they make the run fail: nodes would be lost undrained
 
     def add(self, other: "Synced") -> None:
         """Add the result of another cluster."""

@@ -46,14 +46,13 @@ HOOKS_REMEMBERED = timedelta(hours=48)  # after the policy that named them: the 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InUse:
-    """Objects that the cluster's groups and nodes use. `nodes` None: the API server did not answer; `templates`:
-    expected launches of the selected groups, as last gathered.
-    """
+    """Objects that the cluster's groups and nodes use."""
 
     cluster: str
     policies: ClusterPolicies
     groups: tuple[Group, ...]
-    nodes: tuple[Node, ...] | None
+    nodes: tuple[Node, ...] | None  # None: the API server did not answer
+    # expected launches of the selected groups, as last gathered
     templates: Mapping[str, GroupTemplate] = field(default_factory=dict)
 
     @property

@@ -18,14 +18,12 @@ WRITTEN_EVERY = timedelta(minutes=5)  # an answer that changes nothing: readers 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShiftsRead:
-    """State of a cluster's shifts after one read of ARC. `began`, `ended`: shifts that this read has changed; `failed`:
-    why ARC did not answer, empty if it did.
-    """
+    """State of a cluster's shifts after one read of ARC."""
 
     state: ZonalShifts
-    began: tuple[ZonalShift, ...] = ()
-    ended: tuple[ZonalShift, ...] = ()
-    failed: str = ""
+    began: tuple[ZonalShift, ...] = ()  # shifts that this read has changed
+    ended: tuple[ZonalShift, ...] = ()  # shifts that this read has changed
+    failed: str = ""  # why ARC did not answer, empty if it did
 
     @property
     def changes(self) -> list[str]:

@@ -25,15 +25,13 @@ MOST_REASONS, LONGEST_REASON = 100, 300  # the ids of all failures are kept: an 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerView:
-    """The record with everything that is known to have ended. `unclaimed`: under way without a termination request: the
-    step that was to make it died. `failures`: old instance -> why its drain has failed, as far as it is new.
-    `unforced`: those whose termination was requested without force, which this start asks for.
-    """
+    """The record with everything that is known to have ended."""
 
     record: UpgradeRecord
-    unclaimed: tuple[str, ...] = ()
+    unclaimed: tuple[str, ...] = ()  # under way without a termination request: the step that was to make it died
+    # old instance -> why its drain has failed, as far as it is new
     failures: Mapping[str, str] = field(default_factory=dict)
-    unforced: tuple[str, ...] = ()
+    unforced: tuple[str, ...] = ()  # termination requested without force, which this start asks for
 
 
 def conclude(

@@ -55,15 +55,13 @@ class Hold(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Permission:
-    """The next move. `at_most`: old nodes that may still be started, None without a limit of this kind; `until`: when a
-    hold ends by itself, None where the operator or a later event has to end it.
-    """
+    """The next move."""
 
     move: Move
     why: str
     hold: Hold | None = None
-    until: datetime | None = None
-    at_most: int | None = None
+    until: datetime | None = None  # when a hold ends by itself; None: the operator or a later event has to end it
+    at_most: int | None = None  # old nodes that may still be started, None without a limit of this kind
 
 
 def permission(

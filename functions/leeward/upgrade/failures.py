@@ -223,14 +223,12 @@ class EvictionCause(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodEvictionFailure:
-    """Pod that did not leave. `objects`: PodDisruptionBudgets that select it, `namespace/name`. `pod`:
-    `namespace/name`.
-    """
+    """Pod that did not leave."""
 
     cause: EvictionCause
     node: str
-    pod: str
-    objects: tuple[str, ...]
+    pod: str  # `namespace/name`
+    objects: tuple[str, ...]  # PodDisruptionBudgets that select it, `namespace/name`
     message: str
     fix: str
 

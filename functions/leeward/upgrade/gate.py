@@ -28,14 +28,12 @@ class Lack(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Missing:
-    """One missing condition. `object`: a zone for `no-new-node`, else a node or an instance that has not joined;
-    `labels`: those that a node lacks, `key=value`.
-    """
+    """One missing condition."""
 
     lack: Lack
-    object: str
+    object: str  # a zone for `no-new-node`, else a node or an instance that has not joined
     message: str
-    labels: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()  # that a node lacks, `key=value`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -36,23 +36,18 @@ def is_template(one: LaunchTemplateRef, other: LaunchTemplateRef) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """The template from which members should have been launched. `template`: the group's, its version a number;
-    `overrides`: of instance types whose override brings a template of its own; `by_requirements`: of overrides that
-    bring one and choose types by requirements; None, or an empty version, where it is unknown.
+    """The template from which members should have been launched."""
 
-    `image`, `source` (template, version): of a managed group, as its nodes' labels name them, empty where not known;
-    `release` (Kubernetes version, release of EKS' image): to which a rollback asks EKS to return; `node_labels`: of a
-    self-managed one.
-    """
-
-    template: LaunchTemplateRef | None = None
+    template: LaunchTemplateRef | None = None  # the group's, its version a number; None or an empty version: unknown
+    # of instance types whose override brings a template of its own
     overrides: Mapping[str, LaunchTemplateRef] = field(default_factory=dict)
-    by_requirements: tuple[LaunchTemplateRef, ...] = ()
-    nodegroup: str | None = None
-    image: str = ""
-    source: tuple[str, str] | None = None
+    by_requirements: tuple[LaunchTemplateRef, ...] = ()  # of overrides that bring one and choose types by requirements
+    nodegroup: str | None = None  # name of a managed group
+    image: str = ""  # of a managed group, as its nodes' labels name it; empty: not known
+    source: tuple[str, str] | None = None  # template and version of a managed group, as its nodes' labels name them
+    # Kubernetes version and release of EKS' image to which a rollback asks EKS to return
     release: tuple[str, str] | None = None
-    node_labels: Mapping[str, str] = field(default_factory=dict)
+    node_labels: Mapping[str, str] = field(default_factory=dict)  # of a self-managed group
 
     def of(self, instance_type: str, source: LaunchTemplateRef | None = None) -> LaunchTemplateRef | None:
         """Return the template from which the group would launch a member of the type now. `source`: the one that it was

@@ -33,15 +33,14 @@ from leeward.upgrade.waves.shared_budgets import others_of, surplus_among, termi
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """One observation. `instances`: the group's members as EC2 sees them; `paused`: why the pause switch stops upgrades
-    of the group, empty if it does not; `terminations`: records of the members and of what the upgrade terminates.
-    """
+    """One observation."""
 
     preflight: Preflight
-    instances: Mapping[str, Instance]
+    instances: Mapping[str, Instance]  # the group's members as EC2 sees them
     settings: ClusterSettings
+    # records of the members and of what the upgrade terminates
     terminations: ReadableRecords = field(default_factory=ReadableRecords)
-    paused: str = ""
+    paused: str = ""  # why the pause switch stops upgrades of the group, empty if it does not
 
     @property
     def group(self) -> Group:

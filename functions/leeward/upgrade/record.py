@@ -27,17 +27,14 @@ class ControlRequest(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpgradeRequest:
-    """Request of the start: an image (id, alias or SSM parameter), a launch template version or a Kubernetes version,
-    else the group's launch template as it stands. `overrides`: codes of blockers that shall not stop it. `automatic`:
-    the image for which `update.auto` has started it.
-    """
+    """Request of the start: at most one target, else the launch template of the group as it stands."""
 
-    image: str = ""
+    image: str = ""  # id, alias or SSM parameter
     template_version: str = ""
-    kubernetes: str = ""
-    force: bool = False
-    overrides: tuple[str, ...] = ()
-    automatic: str = ""
+    kubernetes: str = ""  # version
+    force: bool = False  # pods that stay are deleted
+    overrides: tuple[str, ...] = ()  # codes of blockers that shall not stop it
+    automatic: str = ""  # image for which `update.auto` has started it
 
     @property
     def names_a_target(self) -> bool:
@@ -56,143 +53,111 @@ class Order:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SurgeNode:
-    """New instance launched ahead whose offset is not settled. `zone`: the zone whose old nodes it replaces.
-    `offset_by`: the instance whose termination is requested to offset it, None while there is none.
-    """
+    """New instance launched ahead whose offset is not settled."""
 
-    zone: str = ""
-    offset_by: str | None = None
+    zone: str = ""  # whose old nodes it replaces
+    offset_by: str | None = None  # instance whose termination is requested to offset it, None while there is none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndedLaunch:
-    """End of a new instance before an old node offset its launch: in which zone, when, and Auto Scaling's sentence."""
+    """End of a new instance before an old node offset its launch."""
 
     zone: str
     at: datetime
-    cause: str
+    cause: str  # Auto Scaling's sentence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotedHold:
-    """Hold of an upgrade, for its notification: `kind`, a word of `control.Hold`; since when, why, and the moment at
-    which it ends by itself, None where a person or a later event has to end it.
-    """
+    """Hold of an upgrade, for its notification."""
 
-    kind: str
+    kind: str  # a word of `control.Hold`
     since: datetime
     why: str
-    until: datetime | None = None
+    until: datetime | None = None  # when it ends by itself; None: a person or a later event has to end it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpgradeRecord:
-    """One upgrade of one group. `desired`, `maximum`: the sizes before. `launched`: new nodes launched ahead, `gone`:
-    old ones terminated with decrement, `finished`: old ones that are gone in whatever way, `started`: old ones whose
-    drain has begun, `taken_back`: those of them whose termination was not requested after all, `failed`: ids of old
-    instances (names of nodes do as well) whose drain has failed, once for each failure of this start, `reasons` why.
-    `previous`: what a rollback returns to; `rolling_back`: that is under way. `canary_done`: when the last canary node
-    was finished. `prepared`: the target is known, its version made; `pointed`: the group launches it, or others have
-    changed that since; `pointed_at`: every version at which the upgrade has pointed the group; `own`: what the group
-    launched before, None where that was the target.
-
-    `surge`: the most new nodes that are not offset; `zones`: members in each zone at the start. `execution` holds the
-    lease, the `attempt`th of this upgrade. `suspended`: Leeward has suspended AZRebalance; `raised_maximum`: it has
-    raised MaxSize, to `raised_to` at the most, and after the end lowers it to `lowers_to`, unless that is 0. `checked`:
-    pre-flight has been passed.
-
-    The ledger: `ordered` calls have asked for launches; `orders` are those whose answer is not recorded yet (number ->
-    order). `ahead`: new instances that are not offset yet; those that are offset or written off are removed.
-    `under_way`: old instance whose termination is requested -> tag, part of the names of that request (see `cause_id`).
-    `ended_early`: new instances that ended before an old node offset their launch, of this start; `taken`: instances
-    that others took out with decrement, each of which has settled a launch; `owed`: how many more of these have still
-    to settle one, which has to be launched first. `early`: old instances under way that started before the launch that
-    they offset; it is assigned once it is made, to those first that have drained.
-    `short`: subnets that lacked capacity at the last try, and zones without free addresses -> the message. `refusal`:
-    why LaunchInstances does not serve this group; `wanted`: the desired size that was set instead. `others_scaled`:
-    since when another writer has changed the group's size, so that the remaining nodes terminate without decrement;
-    `others_seen`: the first observation of that. `proven`: since when a new node is Ready in each zone; those launched
-    later are not waited for at the gate.
-    `raised`: how many of the instances of a raised desired size have not come yet; `counted`: members at the new
-    version that are none of these, because they were there before or have been counted since; `sized`: since when
-    `desired` is what others want, None: `began`.
-    `given_up`: new instances that never joined and whose termination is requested; they are not counted any more.
-    `then`: groups whose upgrades follow this one, in order, to the same target as asked for.
-    `update`: EKS' id of a managed group's update, `tries` those of this upgrade that have ended before it.
-    `alarm`: why its alarms hold it, as last read, empty if they do not; `rang`: when one was last seen in ALARM.
-    `phase_since`: when the present phase began; `why`: why it ended, in a sentence; `wait_key`: what is waited for, by
-    which a step recognizes that it has moved; `awaited`: pods left on the nodes that are waited for, when that began.
-    `requested_by`: who has made the last start or request, empty for `update.auto`; `hold`: why nothing new starts now;
-    `stopped`: when its execution ended without a step that could record an end.
-    """
+    """One upgrade of one group."""
 
     group: str
     target: Target
     strategy: Strategy
-    desired: int
-    maximum: int
+    desired: int  # desired size before
+    maximum: int  # MaxSize before
     began: datetime
     cluster: str = ""
-    version: int = 0
-    previous: Target | None = None
+    version: int = 0  # of the item in the table
+    previous: Target | None = None  # what a rollback returns to
     control: ControlRequest = ControlRequest.RUN
-    launched: int = 0
-    gone: int = 0
-    finished: int = 0
-    started: int = 0
-    taken_back: int = 0
-    failed: tuple[str, ...] = ()
-    reasons: Mapping[str, str] = field(default_factory=dict)
-    cordoned: bool = False
-    canary_done: datetime | None = None
+    # counts
+    launched: int = 0  # new nodes launched ahead
+    gone: int = 0  # old nodes terminated with decrement
+    finished: int = 0  # old nodes that are gone in whatever way
+    started: int = 0  # old nodes whose drain has begun
+    taken_back: int = 0  # those of them whose termination was not requested after all
+    # failures of this start
+    failed: tuple[str, ...] = ()  # old instances (names of nodes do as well) whose drain has failed, once for each time
+    reasons: Mapping[str, str] = field(default_factory=dict)  # why
+    # phases
+    cordoned: bool = False  # the gate has opened
+    canary_done: datetime | None = None  # when the last canary node was finished
     ended: datetime | None = None
     error: str = ""
     warnings: tuple[str, ...] = field(default=())
-    surge: int = 0
-    zones: Mapping[str, int] = field(default_factory=dict)
+    surge: int = 0  # the most new nodes that are not offset
+    zones: Mapping[str, int] = field(default_factory=dict)  # members in each zone at the start
     request: UpgradeRequest = field(default_factory=UpgradeRequest)
-    execution: str = ""
-    attempt: int = 0
+    execution: str = ""  # holds the lease
+    attempt: int = 0  # number of that execution in this upgrade
     rolling_back: bool = False
-    prepared: bool = False
-    pointed: bool = False
-    pointed_at: tuple[LaunchTemplateRef, ...] = ()
-    own: LaunchTemplateRef | None = None
-    checked: bool = False
-    suspended: bool = False
-    raised_maximum: bool = False
-    raised_to: int = 0
-    lowers_to: int = 0
-    ordered: int = 0
-    orders: Mapping[str, Order] = field(default_factory=dict)
-    ahead: Mapping[str, SurgeNode] = field(default_factory=dict)
-    under_way: Mapping[str, str] = field(default_factory=dict)
-    ended_early: Mapping[str, EndedLaunch] = field(default_factory=dict)
-    taken: tuple[str, ...] = ()
-    owed: int = 0
-    early: tuple[str, ...] = ()
-    others_seen: datetime | None = None
-    others_scaled: datetime | None = None
-    short: Mapping[str, str] = field(default_factory=dict)
-    refusal: str = ""
-    wanted: int = 0
-    raised: int = 0
-    counted: tuple[str, ...] = ()
-    sized: datetime | None = None
-    update: str = ""
-    tries: int = 0
-    given_up: tuple[str, ...] = ()
-    then: tuple[str, ...] = ()
-    proven: datetime | None = None
+    prepared: bool = False  # the target is known, its version made
+    pointed: bool = False  # the group launches the target, or others have changed that since
+    pointed_at: tuple[LaunchTemplateRef, ...] = ()  # every version at which the upgrade has pointed the group
+    own: LaunchTemplateRef | None = None  # what the group launched before, None where that was the target
+    checked: bool = False  # pre-flight has been passed
+    # changes of the group that are undone at the end
+    suspended: bool = False  # Leeward has suspended AZRebalance
+    raised_maximum: bool = False  # Leeward has raised MaxSize
+    raised_to: int = 0  # that value at the most
+    lowers_to: int = 0  # value that MaxSize is about to get after the end, 0 for none
+    # ledger
+    ordered: int = 0  # calls that have asked for launches
+    orders: Mapping[str, Order] = field(default_factory=dict)  # those whose answer is not recorded yet, by number
+    ahead: Mapping[str, SurgeNode] = field(default_factory=dict)  # new instances; offset or written off: removed
+    under_way: Mapping[str, str] = field(default_factory=dict)  # old instance to terminate -> tag (see `cause_id`)
+    ended_early: Mapping[str, EndedLaunch] = field(default_factory=dict)  # new instances, of this start
+    taken: tuple[str, ...] = ()  # instances that others took out with decrement, each of which has settled a launch
+    owed: int = 0  # how many more of these have still to settle a launch, which has to be made first
+    early: tuple[
+        str, ...
+    ] = ()  # old instances that started before the launch that they offset, which is assigned later
+    others_seen: datetime | None = None  # first observation that another writer has changed the group's size
+    others_scaled: datetime | None = None  # since when: the remaining nodes terminate without decrement
+    short: Mapping[str, str] = field(default_factory=dict)  # subnet without capacity, zone without addresses -> message
+    refusal: str = ""  # why LaunchInstances does not serve this group
+    wanted: int = 0  # desired size that was set instead
+    raised: int = 0  # instances of that size that have not come yet
+    counted: tuple[str, ...] = ()  # members at the new version that are none of these: there before, or counted since
+    sized: datetime | None = None  # since when `desired` is what others want, None: `began`
+    # managed node group
+    update: str = ""  # EKS' id of its update
+    tries: int = 0  # updates of this upgrade that have ended before it
+    given_up: tuple[str, ...] = ()  # new instances that never joined; their termination is requested
+    then: tuple[str, ...] = ()  # groups whose upgrades follow this one, in order, to the same target as asked for
+    proven: datetime | None = None  # since when a new node is Ready in each zone; the gate waits for no later ones
+    # present phase
     phase_since: datetime | None = None
-    why: str = ""
-    wait_key: str = ""
-    alarm: str = ""
-    rang: datetime | None = None
-    awaited: int = 0
-    requested_by: str = ""
-    hold: NotedHold | None = None
-    stopped: datetime | None = None
+    why: str = ""  # sentence why it ended
+    wait_key: str = ""  # what is waited for, by which a step recognizes that it has moved
+    alarm: str = ""  # why its alarms hold it, as last read, empty if they do not
+    rang: datetime | None = None  # when one was last seen in ALARM
+    awaited: int = 0  # pods left on the nodes that are waited for, when that began
+    requested_by: str = ""  # who has made the last start or request, empty for `update.auto`
+    hold: NotedHold | None = None  # why nothing new starts now
+    stopped: datetime | None = None  # when its execution ended without a step that could record an end
 
     @property
     def runs(self) -> bool:

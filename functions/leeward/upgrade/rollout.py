@@ -81,15 +81,14 @@ BOOT_PAUSE = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """Result of a turn. `exhausted`: INCREMENTAL has launched 2 x zones and a zone is still without a new node; `held`:
-    old instances that their hook holds, whose pods have not left in time, and why.
-    """
+    """Result of a turn."""
 
     record: UpgradeRecord
     observation: Observation
     permission: Permission
     requests: int = 0
-    exhausted: bool = False
+    exhausted: bool = False  # INCREMENTAL has launched 2 x zones and a zone is still without a new node
+    # old instances that their hook holds, whose pods have not left in time -> why
     held: Mapping[str, str] = field(default_factory=dict)
 
 

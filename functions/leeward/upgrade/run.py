@@ -69,21 +69,18 @@ class Next(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """State of one execution between two steps. `pause` in seconds; `pauses`: so many so far, which bound the history
-    of the execution; `full`: there were so many that another execution continues. `healthy`: the budgets that this step
-    has read, and `hold`: what holds the upgrade; both are not passed on.
-    """
+    """State of one execution between two steps."""
 
     group: str
     execution: str
     next: Next
     cluster: str = ""
     attempt: int = 0
-    pause: int = 0
-    pauses: int = 0
+    pause: int = 0  # seconds
+    pauses: int = 0  # so many so far, which bound the history of the execution
     why: str = ""
-    healthy: tuple[HealthSample, ...] = ()
-    hold: NotedHold | None = None
+    healthy: tuple[HealthSample, ...] = ()  # budgets that this step has read; not passed on
+    hold: NotedHold | None = None  # what holds the upgrade; not passed on
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:

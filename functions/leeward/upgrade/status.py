@@ -72,22 +72,19 @@ _HOLDS_DRAINS = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """Status of an upgrade. Counts are of nodes: `old` those still there (draining and failed ones too), `new` those on
-    the target. `execution`: which runs, empty where none does, None where it cannot be known. `held`: why nothing new
-    starts, empty if it may. `leaving`: names of old nodes that drain.
-    """
+    """Status of an upgrade. Counts are of nodes."""
 
     phase: Phase
     gate: Gate
-    old: int
-    new: int
+    old: int  # still there, draining and failed ones too
+    new: int  # on the target
     draining: int
     failed: int
     blockers: tuple[Blocker, ...]
     eta: datetime | None
-    execution: str | None = None
-    held: str = ""
-    leaving: tuple[str, ...] = ()
+    execution: str | None = None  # which runs, empty where none does, None where it cannot be known
+    held: str = ""  # why nothing new starts, empty if it may
+    leaving: tuple[str, ...] = ()  # names of old nodes that drain
 
     @property
     def step(self) -> str:
@@ -135,12 +132,11 @@ class Status:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Running:
-    """State of executions in a deployment, beside the record. `execution`: which is open, empty where none is; `new`:
-    it has not recorded yet that it holds the group; `terminations`: of the old nodes under way, by instance.
-    """
+    """State of executions in a deployment, beside the record."""
 
-    execution: str = ""
-    new: bool = False
+    execution: str = ""  # which is open, empty where none is
+    new: bool = False  # it has not recorded yet that it holds the group
+    # of the old nodes under way, by instance
     terminations: Mapping[str, TerminationRecord] = field(default_factory=dict)
 
 

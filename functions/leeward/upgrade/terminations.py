@@ -211,12 +211,10 @@ def _served_later(preflight: Preflight, record: UpgradeRecord) -> frozenset[str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slice:
-    """An EndpointSlice. `service`: namespace/name, empty where it belongs to none; `nodes`: that
-    hold a ready endpoint.
-    """
+    """An EndpointSlice."""
 
-    service: str
-    nodes: frozenset[str]
+    service: str  # namespace/name, empty where it belongs to none
+    nodes: frozenset[str]  # that hold a ready endpoint
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:

@@ -41,13 +41,11 @@ _FIX = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Try:
-    """Try of the old nodes' pods on a template: `same`: on as many new nodes as there are old ones; `more`: on as many
-    as they need, None where `same` has a place for all. `beyond`: pods that are not tried.
-    """
+    """Try of the old nodes' pods on a template."""
 
-    same: Packing
-    more: Packing | None
-    beyond: Mapping[str, str]
+    same: Packing  # on as many new nodes as there are old ones
+    more: Packing | None  # on as many as they need, None where `same` has a place for all
+    beyond: Mapping[str, str]  # pods that are not tried
 
     @classmethod
     def of(cls, world: World, old: Sequence[str], templates: Iterable[NodeTemplate], beyond: Mapping[str, str]) -> Self:

@@ -43,49 +43,39 @@ FOR_WAVES = 0.5  # of the time; the rest is for trying the pods on the new templ
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpectedLabels:
-    """Labels of a target's nodes. `required`: the gate waits for them; `unproven`: named by a script or a tag, without
-    an old node to show that a node gets them; `unclear`: whether the user data gives labels that cannot be known.
-    """
+    """Labels of a target's nodes."""
 
-    required: Mapping[str, str] = field(default_factory=dict)
+    required: Mapping[str, str] = field(default_factory=dict)  # the gate waits for them
+    # named by a script or a tag, without an old node to show that a node gets them
     unproven: Mapping[str, str] = field(default_factory=dict)
-    unclear: bool = False
+    unclear: bool = False  # the user data gives labels that cannot be known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreflightInputs:
-    """Inputs that the cluster's snapshot does not hold; a missing one is not checked. `version`: the Kubernetes version
-    that new nodes would have, `control_plane` the cluster's; `architecture`: of the new image, in Kubernetes' term.
-
-    `refreshes`: ids of running instance refreshes; `scheduled`: names of scheduled actions that change sizes; `quota`:
-    vCPUs that the account may still start; `cni`: the VPC CNI's settings; `types`: of the group, by name; `selected`:
-    whether a policy selects the group, `no_policies`: the reason why there is none at all, else empty. `nodegroup`: as
-    EKS describes a managed one; `unread`: inputs that could not be read, a sentence each. `surged`: pods that get a
-    second replica before they leave, `namespace/name`. `images`: what new nodes would be launched from, `accounts`:
-    this account. `alarms`: of the policy's `update.alarms`.
-    """
+    """Inputs that the cluster's snapshot does not hold; a missing one is not checked."""
 
     force: bool = False
     image: str = ""  # that is asked for by name
     image_by_eks: bool = False  # a managed node group without a launch template of its own
     version_requested: bool = False  # `version` is asked for by name
-    version: str = ""
-    control_plane: str = ""
-    architecture: str = ""
-    refreshes: tuple[str, ...] = ()
-    scheduled: tuple[str, ...] = ()
-    quota: int | None = None
-    cni: Mapping[str, Any] = field(default_factory=dict)
-    types: Mapping[str, InstanceType] = field(default_factory=dict)
-    selected: bool = True
-    no_policies: str = ""
-    nodegroup: Nodegroup | None = None
-    unread: tuple[str, ...] = ()
-    surged: frozenset[str] = frozenset()
-    images: tuple[Image, ...] = ()
+    version: str = ""  # Kubernetes version that new nodes would have
+    control_plane: str = ""  # the cluster's version
+    architecture: str = ""  # of the new image, in Kubernetes' term
+    refreshes: tuple[str, ...] = ()  # ids of running instance refreshes
+    scheduled: tuple[str, ...] = ()  # names of scheduled actions that change sizes
+    quota: int | None = None  # vCPUs that the account may still start
+    cni: Mapping[str, Any] = field(default_factory=dict)  # the VPC CNI's settings
+    types: Mapping[str, InstanceType] = field(default_factory=dict)  # of the group, by name
+    selected: bool = True  # a policy selects the group
+    no_policies: str = ""  # the reason why there is none at all
+    nodegroup: Nodegroup | None = None  # as EKS describes a managed one
+    unread: tuple[str, ...] = ()  # inputs that could not be read, a sentence each
+    surged: frozenset[str] = frozenset()  # pods that get a second replica before they leave, `namespace/name`
+    images: tuple[Image, ...] = ()  # what new nodes would be launched from
     absent_images: tuple[str, ...] = ()  # that EC2 does not return
-    accounts: frozenset[str] = frozenset()
-    alarms: AlarmReading = field(default_factory=AlarmReading)
+    accounts: frozenset[str] = frozenset()  # this account
+    alarms: AlarmReading = field(default_factory=AlarmReading)  # of the policy's `update.alarms`
     labels: ExpectedLabels = field(default_factory=ExpectedLabels)  # of a self-managed group's new nodes
     services: tuple[Service, ...] | None = None  # of the cluster, read for drain.settle: auto alone
     launch: UnreadLaunch | None = None  # a part of what new nodes would be launched from that cannot be read
@@ -93,28 +83,25 @@ class PreflightInputs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preflight:
-    """One upgrade before it starts. `wave_nodes` are the old nodes that have joined, `limits` those on how many drain
-    together; `pods` those that would have to leave, by node; `left_out`: old instances that stay as they are; `update`:
-    by which it is rolled: the policy's, for a managed node group EKS'. `time`: for the waves and for trying the pods.
-    """
+    """One upgrade before it starts."""
 
     snapshot: ClusterSnapshot
     group: Group
     policy: NodePolicy
     target: Target
     inputs: PreflightInputs
-    update: UpdatePolicy
+    update: UpdatePolicy  # by which it is rolled: the policy's, for a managed node group EKS'
     members: tuple[Member, ...]
     parallel: int
     max_surge: int
     surge: int
-    limits: Limits
+    limits: Limits  # on how many drain together
     constraints: ClusterConstraints
-    wave_nodes: tuple[WaveNode, ...]
-    pods: Mapping[str, tuple[Pod, ...]]
+    wave_nodes: tuple[WaveNode, ...]  # old nodes that have joined
+    pods: Mapping[str, tuple[Pod, ...]]  # that would have to leave, by node
     index: PdbIndex
-    left_out: tuple[LeftOut, ...] = ()
-    time: SearchTime = field(default_factory=SearchTime, compare=False)
+    left_out: tuple[LeftOut, ...] = ()  # old instances that stay as they are
+    time: SearchTime = field(default_factory=SearchTime, compare=False)  # for the waves and for trying the pods
 
     @classmethod
     def of(

@@ -16,29 +16,25 @@ from leeward.model.pod import Pod, PodDisruptionBudget
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaveNode:
-    """An old node. `budgets`: pods under each PodDisruptionBudget, `workloads`: replicas of each workload, both by
-    name (`namespace/name`, `namespace/Kind/name`). `failed_before`: its drain has failed in this upgrade. `by_others`:
-    what ends it is not this upgrade, so it takes a place and decides no zone.
-    """
+    """An old node."""
 
     name: str
     zone: str
     created: datetime
-    failed_before: bool = False
-    by_others: bool = False
-    budgets: Mapping[str, int] = field(default_factory=dict)
-    workloads: Mapping[str, int] = field(default_factory=dict)
+    failed_before: bool = False  # its drain has failed in this upgrade
+    by_others: bool = False  # what ends it is not this upgrade: it takes a place and decides no zone
+    budgets: Mapping[str, int] = field(default_factory=dict)  # pods under each PodDisruptionBudget, `namespace/name`
+    workloads: Mapping[str, int] = field(default_factory=dict)  # replicas of each workload, `namespace/Kind/name`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterConstraints:
-    """Constraints for which the nodes compete. `allowed`: disruptions that each budget allows now; `replicas`: pods of
-    each workload that has more than one, on whatever node; `serving`: those of them that serve now.
-    """
+    """Constraints for which the nodes compete."""
 
-    allowed: Mapping[str, int] = field(default_factory=dict)
+    allowed: Mapping[str, int] = field(default_factory=dict)  # disruptions that each budget allows now
+    # pods of each workload that has more than one, on whatever node
     replicas: Mapping[str, int] = field(default_factory=dict)
-    serving: Mapping[str, int] = field(default_factory=dict)
+    serving: Mapping[str, int] = field(default_factory=dict)  # those of them that serve now
 
 
 def workload_of(pod: Pod) -> str | None:
@@ -96,33 +92,26 @@ def cluster_constraints(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Limits on nodes that may be disrupted at once. `per_zone`: of zones with a budget of their own; `one_zone`:
-    all that the upgrade ends in the same zone.
-    """
+    """Limits on nodes that may be disrupted at once."""
 
     together: int
-    per_zone: Mapping[str, int] = field(default_factory=dict)
-    one_zone: bool = False
+    per_zone: Mapping[str, int] = field(default_factory=dict)  # of zones with a budget of their own
+    one_zone: bool = False  # all that the upgrade ends in the same zone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeDemand:
-    """A node, and what its pods take: `loads` of budgets, `replicas` of workloads with several, each by its number.
-
-    `budgets` and `workloads` are the bits of those, `uses_up` and `spends` of those that it leaves nothing of.
-    `allowed`: with no other node disrupted every budget allows something; `keeps_replica`: and a replica of each
-    workload serves on.
-    """
+    """A node, and what its pods take."""
 
     node: WaveNode
-    loads: Mapping[int, int]
-    replicas: Mapping[int, int]
-    budgets: int
-    workloads: int
-    uses_up: int
-    spends: int
-    allowed: bool
-    keeps_replica: bool
+    loads: Mapping[int, int]  # of budgets, each by its number
+    replicas: Mapping[int, int]  # of workloads with several, each by its number
+    budgets: int  # bits of those budgets
+    workloads: int  # bits of those workloads
+    uses_up: int  # bits of the budgets that it leaves nothing of
+    spends: int  # bits of the workloads that it leaves nothing of
+    allowed: bool  # with no other node disrupted every budget allows something
+    keeps_replica: bool  # and a replica of each workload serves on
 
 
 class NumberedConstraints:
