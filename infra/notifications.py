@@ -26,9 +26,7 @@ from infra.scopes import Scopes
 from infra.webhooks import webhook_bus, webhook_destinations
 from leeward.adapters.aws.record_stream import KEYS
 from leeward.notifications.events import EventType
-from leeward.notifications.pause_events import PauseEventType
-from leeward.notifications.run_events import RunEventType
-from leeward.notifications.upgrade_events import UpgradeEventType
+from leeward.notifications.workflow_events import PauseEventType, RunEventType, UpgradeEventType
 from leeward.policy.document import Webhook, WebhookFormat
 
 SHAPE = FunctionShape(

@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence, Set
 from typing import Protocol
 
 from leeward.model.zonal_shift import ZoneRecord
-from leeward.notifications.run_events import RunEvent
-from leeward.notifications.upgrade_events import UpgradeEvent
+from leeward.notifications.workflow_events import RunEvent, UpgradeEvent
 from simulation.aws.managed import SimUpdate
 from simulation.aws.recovery import Shifted
 from simulation.endings import Ending

@@ -7,8 +7,7 @@ has taken the upgrade over or the group is gone. A disruption run is no such cas
 from collections.abc import Iterator
 from dataclasses import replace
 
-from leeward.notifications.run_events import RunEvent, RunEventType
-from leeward.notifications.upgrade_events import ENDS, UpgradeEvent, UpgradeEventType
+from leeward.notifications.workflow_events import ENDS, RunEvent, RunEventType, UpgradeEvent, UpgradeEventType
 from simulation.aws.bus import ENDED_BADLY
 from simulation.definitions import DISRUPTION_RUN, UPGRADES
 from simulation.endings import Ending

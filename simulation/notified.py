@@ -3,8 +3,7 @@
 from collections.abc import Callable
 
 from leeward.disruption.record import DisruptionRecord
-from leeward.notifications.run_events import RunEvent, events_of_runs
-from leeward.notifications.upgrade_events import UpgradeEvent, events_of_upgrades
+from leeward.notifications.workflow_events import RunEvent, UpgradeEvent, events_of_runs, events_of_upgrades
 from leeward.upgrade.record import UpgradeRecord
 from simulation.journal import Journal
 from simulation.timeline import Timeline

@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence, Set
 
 from leeward.model.zonal_shift import ZoneRecord
-from leeward.notifications.run_events import RunEvent
-from leeward.notifications.upgrade_events import UpgradeEvent
+from leeward.notifications.workflow_events import RunEvent, UpgradeEvent
 from simulation.aws.fleet import SimFleet
 from simulation.aws.managed import SimUpdate
 from simulation.aws.network import addresses

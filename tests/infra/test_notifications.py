@@ -6,9 +6,7 @@ import pytest
 
 from leeward.errors import InvalidInputError
 from leeward.notifications.events import EventType
-from leeward.notifications.pause_events import PauseEventType
-from leeward.notifications.run_events import RunEventType
-from leeward.notifications.upgrade_events import UpgradeEventType
+from leeward.notifications.workflow_events import PauseEventType, RunEventType, UpgradeEventType
 from tests.infra.conftest import NODES, synthesize
 from tests.infra.event_pattern import matches
 

@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from leeward.notifications.run_events import RunEventType
-from leeward.notifications.upgrade_events import UpgradeEventType
+from leeward.notifications.workflow_events import RunEventType, UpgradeEventType
 from simulation.endings import Ending
 from simulation.invariants import Checker, Rule
 from tests.fakes.builders import GROUP

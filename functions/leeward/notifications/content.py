@@ -13,9 +13,7 @@ from leeward.model.termination import known_deadline
 from leeward.model.times import format_instant
 from leeward.model.visible import visible
 from leeward.notifications.events import NodeTerminationEvent
-from leeward.notifications.pause_events import PauseEvent
-from leeward.notifications.run_events import RunEvent, dollars_of
-from leeward.notifications.upgrade_events import UpgradeEvent, target_of
+from leeward.notifications.workflow_events import PauseEvent, RunEvent, UpgradeEvent, dollars_of, target_of
 
 LONGEST_TITLE = 150  # characters of a header in Slack, the shortest of the three
 LONGEST_TEXT = 1000  # a section in Slack takes 3000, a card in Teams 28 KB with everything

@@ -3,32 +3,25 @@ and of pause switches in, events on the bus out."""
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from functools import cache, partial
-from typing import Any, assert_never
+from typing import Any
 
 from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.event_bus import Event, EventBridgeBus
-from leeward.adapters.aws.record_stream import (
-    Change,
-    PauseChange,
-    RecordChange,
-    RunChange,
-    UnreadableChange,
-    UpgradeChange,
-    changes_of,
-)
+from leeward.adapters.aws.record_stream import Change, UnreadableChange, changes_of
 from leeward.adapters.entry import entry_point
 from leeward.adapters.telemetry import throttled
+from leeward.disruption.record import DisruptionRecord
 from leeward.errors import LeewardError
 from leeward.isolation import isolate_errors
+from leeward.model.pause import PauseRecord
 from leeward.model.termination import CauseKind, TerminationRecord
 from leeward.notifications.content import Announced
 from leeward.notifications.events import SOURCE, EventType, NodeTerminationEvent, events_of_change
 from leeward.notifications.messages import for_webhook
-from leeward.notifications.pause_events import events_of_pauses
-from leeward.notifications.run_events import events_of_runs
-from leeward.notifications.upgrade_events import events_of_upgrades
+from leeward.notifications.workflow_events import events_of_pauses, events_of_runs, events_of_upgrades
 from leeward.policy.document import WebhookFormat
 from leeward.telemetry import Telemetry, scopes_of
 from leeward.upgrade.record import UpgradeRecord
@@ -47,6 +40,13 @@ INTERRUPTIONS = frozenset(
         CauseKind.CAPACITY_BLOCK,
     }
 )
+EVENTS: Mapping[type, Callable[[Any, Any, datetime], Sequence[Announced]]] = {
+    TerminationRecord: events_of_change,
+    PauseRecord: events_of_pauses,
+    UpgradeRecord: events_of_upgrades,
+    DisruptionRecord: events_of_runs,
+}
+"""Type of a record -> the events of its change."""
 
 telemetry = Telemetry("notifications")
 
@@ -71,38 +71,24 @@ def handle(event: Mapping[str, Any], _context: object) -> dict[str, int]:
     delivers the batch again, and a subscriber recognizes a duplicate event by its `detail.id`.
     """
     changes, unreadable = changes_of(event)
-    found: list[Announced] = []
+    events: list[Announced] = []
     called: list[Event] = []
     for change in changes:
         with isolate_errors(partial(_unreadable, unreadable, change)):
-            made = _events(change)
+            made = EVENTS[type(change.after)](change.before, change.after, change.at)
             called += [sent for sent in (for_webhook(each, webhooks()) for each in made) if sent is not None]
-            found += made
-    for one in unreadable:
-        telemetry.error("a record that cannot be read makes no event", {"key": one.key, "why": one.why})
-    bus().publish(found, called)
-    for each in found:
+            events += made
+    for record in unreadable:
+        telemetry.error("a record that cannot be read makes no event", {"key": record.key, "why": record.why})
+    bus().publish(events, called)
+    for each in events:
         about = {name: each.detail().get(name) for name in NAMES}
         telemetry.info(each.type.value, {"id": each.id, "resources": list(each.resources), "why": each.reason, **about})
-    telemetry.count({EVENTS_PUBLISHED: len(found), CHANGES_UNREADABLE: len(unreadable)})
-    for each in found:
+    telemetry.count({EVENTS_PUBLISHED: len(events), CHANGES_UNREADABLE: len(unreadable)})
+    for each in events:
         if isinstance(each, NodeTerminationEvent) and each.type is EventType.DETECTED:
             _count(each)
-    return {"events": len(found)}
-
-
-def _events(change: Change) -> Sequence[Announced]:
-    match change:
-        case RecordChange():
-            return events_of_change(change.before, change.after, change.at)
-        case PauseChange():
-            return events_of_pauses(change.before, change.after, change.at)
-        case UpgradeChange():
-            return events_of_upgrades(change.before, change.after, change.at)
-        case RunChange():
-            return events_of_runs(change.before, change.after, change.at)
-        case never:
-            assert_never(never)
+    return {"events": len(events)}
 
 
 def _count(detected: NodeTerminationEvent) -> None:

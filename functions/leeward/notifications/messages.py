@@ -19,7 +19,7 @@ from leeward.model.times import format_instant
 from leeward.model.visible import visible
 from leeward.notifications.content import LONGEST_TITLE, Announced, Content, cluster_of, content_of
 from leeward.notifications.events import EventType
-from leeward.notifications.upgrade_events import UpgradeEvent, UpgradeEventType
+from leeward.notifications.workflow_events import UpgradeEvent, UpgradeEventType
 from leeward.policy.document import WebhookFormat
 
 LONGEST_SUMMARY = 1024  # PagerDuty

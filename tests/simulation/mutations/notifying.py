@@ -10,21 +10,23 @@ OF_NOTIFICATIONS = (
     Mutation(
         name="each write after the end of an upgrade announces it again",
         story="asks whether the upgrade has ended, and not whether it had before",
-        breaks=edited(edit(f"{EVENTS}.upgrade_events._events", "if not after.runs and ran:", "if not after.runs:")),
+        breaks=edited(
+            edit(f"{EVENTS}.workflow_events._of_upgrade", "if not after.runs and ran:", "if not after.runs:")
+        ),
         rules=frozenset({Rule.NOTIFIED}),
         scenario=ROLLING_HARSH,
     ),
     Mutation(
         name="only the first disruption run of a cluster is announced",
         story="takes a record that is new for a run that is new",
-        breaks=edited(edit(f"{EVENTS}.run_events._events", "if not same:", "if before is None:")),
+        breaks=edited(edit(f"{EVENTS}.workflow_events._of_run", "if not same:", "if before is None:")),
         rules=frozenset({Rule.NOTIFIED}),
         scenario=DISRUPTIONS,
     ),
     Mutation(
         name="an upgrade that ends well is not announced",
         story="announces failures alone",
-        breaks=edited(edit(f"{EVENTS}.upgrade_events._events", "if not after.runs and ran:", "if after.error:")),
+        breaks=edited(edit(f"{EVENTS}.workflow_events._of_upgrade", "if not after.runs and ran:", "if after.error:")),
         rules=frozenset({Rule.NOTIFIED}),
         scenario=ROLLING,
     ),

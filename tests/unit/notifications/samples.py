@@ -6,9 +6,7 @@ from typing import Any
 from leeward.model.pause import PauseRecord
 from leeward.model.termination import Outcome, Replacement, Status
 from leeward.notifications.events import events_of_change
-from leeward.notifications.pause_events import events_of_pauses
-from leeward.notifications.run_events import RunEventType
-from leeward.notifications.upgrade_events import UpgradeEventType
+from leeward.notifications.workflow_events import RunEventType, UpgradeEventType, events_of_pauses
 from tests.fakes.builders import a_pause
 from tests.unit.notifications.test_events import BLOCKED, NOW, a_record
 from tests.unit.notifications.workflows import CANARY, run_events, upgrade_events

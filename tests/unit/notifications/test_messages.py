@@ -13,9 +13,7 @@ from hypothesis import strategies as st
 from leeward.model.termination import Outcome, Status
 from leeward.notifications.events import EventType, events_of_change
 from leeward.notifications.messages import FormattedEvent, for_webhook, message_of
-from leeward.notifications.pause_events import PauseEvent, PauseEventType
-from leeward.notifications.run_events import RunEventType
-from leeward.notifications.upgrade_events import UpgradeEventType
+from leeward.notifications.workflow_events import PauseEvent, PauseEventType, RunEventType, UpgradeEventType
 from leeward.policy.document import WebhookFormat
 from tests.fakes.builders import CLUSTER, a_pause, a_subject
 from tests.unit.notifications.test_events import NOW, a_record

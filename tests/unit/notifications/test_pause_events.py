@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from leeward.model.pause import PauseRecord
-from leeward.notifications.pause_events import PauseEventType, events_of_pauses
+from leeward.notifications.workflow_events import PauseEventType, events_of_pauses
 from tests.fakes.builders import a_pause
 
 NOON = datetime(2026, 3, 2, 12, 0, tzinfo=UTC)

@@ -5,9 +5,7 @@ import re
 from pathlib import Path
 
 from leeward.notifications.events import EventType
-from leeward.notifications.pause_events import PauseEventType
-from leeward.notifications.run_events import RunEventType
-from leeward.notifications.upgrade_events import UpgradeEventType
+from leeward.notifications.workflow_events import PauseEventType, RunEventType, UpgradeEventType
 from tests.unit.notifications.samples import samples
 
 PAGE = Path("docs/reference/events.md").read_text()

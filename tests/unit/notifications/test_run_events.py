@@ -3,7 +3,7 @@
 import json
 from dataclasses import replace
 
-from leeward.notifications.run_events import RunEventType, events_of_runs
+from leeward.notifications.workflow_events import RunEventType, events_of_runs
 from tests.unit.notifications.workflows import NOON, a_run, run_events
 
 RUNS = a_run()

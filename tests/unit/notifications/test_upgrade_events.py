@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from leeward.cli.main import build_parser
-from leeward.notifications.upgrade_events import UpgradeEventType, events_of_upgrades
+from leeward.notifications.workflow_events import UpgradeEventType, events_of_upgrades
 from leeward.upgrade.control import Hold
 from leeward.upgrade.record import ControlRequest, NotedHold, UpgradeRequest
 from tests.unit.notifications.workflows import CANARY, NOON, PERSON, an_upgrade, turns, upgrade_events

@@ -7,8 +7,7 @@ from leeward.disruption.command import Command, Decision, MethodName, Replacemen
 from leeward.disruption.record import GONE, DisruptionOutcome, DisruptionRecord, SurgeNode
 from leeward.model.instance import CapacityType
 from leeward.model.launch import LaunchTemplateRef
-from leeward.notifications.run_events import RunEventType, events_of_runs
-from leeward.notifications.upgrade_events import UpgradeEventType, events_of_upgrades
+from leeward.notifications.workflow_events import RunEventType, UpgradeEventType, events_of_runs, events_of_upgrades
 from leeward.upgrade.members import Target
 from leeward.upgrade.record import ControlRequest, NotedHold, UpgradeRecord
 from leeward.upgrade.surge.sizes import Strategy

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from leeward.notifications.upgrade_events import UpgradeEventType, events_of_upgrades
+from leeward.notifications.workflow_events import UpgradeEventType, events_of_upgrades
 from leeward.upgrade.reconciler import handle_failed_execution, reconcile_upgrades
 from tests.fakes.builders import GROUP, a_group, an_instance
 from tests.fakes.system import FakeSystem

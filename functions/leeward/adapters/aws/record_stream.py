@@ -4,11 +4,11 @@ disruption run, or to a pause switch.
 Items of other kinds are skipped here as well as by the event source mapping's filter, so that a change of the filter
 cannot make the function fail."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from leeward.adapters.aws.pauses import PAUSE, pause_record
 from leeward.adapters.aws.record_items import TERMINATION, record_of
@@ -21,47 +21,31 @@ from leeward.model.pause import PauseRecord
 from leeward.model.termination import TerminationRecord
 from leeward.upgrade.record import UpgradeRecord
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecordChange:
-    """Termination record before and after one write; `before` None: it is new. `at`: when it was written."""
-
-    before: TerminationRecord | None
-    after: TerminationRecord
-    at: datetime
+RecordT = TypeVar("RecordT", bound=TerminationRecord | PauseRecord | UpgradeRecord | DisruptionRecord)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PauseChange:
-    """Pause switch of a cluster before and after one write; `before` None: it is new. `at`: when it was written."""
+class RecordChange(Generic[RecordT]):
+    """Record of a termination, an upgrade or a disruption run, or pause switch, before and after one write."""
 
-    before: PauseRecord | None
-    after: PauseRecord
-    at: datetime
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UpgradeChange:
-    """Record of a group's upgrade before and after one write; `before` None: it is new. `at`: when it was written."""
-
-    before: UpgradeRecord | None
-    after: UpgradeRecord
-    at: datetime
+    before: RecordT | None  # None: it is new
+    after: RecordT
+    at: datetime  # when it was written
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunChange:
-    """Record of a cluster's disruption run before and after one write; `before` None: it is new. `at`: when it was
-    written.
-    """
-
-    before: DisruptionRecord | None
-    after: DisruptionRecord
-    at: datetime
-
-
-Change = RecordChange | PauseChange | UpgradeChange | RunChange
-KEYS = (f"{TERMINATION}#", f"{PAUSE}#", f"{UPGRADE}#", f"{DISRUPTION}#")
+Change = (
+    RecordChange[TerminationRecord]
+    | RecordChange[PauseRecord]
+    | RecordChange[UpgradeRecord]
+    | RecordChange[DisruptionRecord]
+)
+READERS: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
+    f"{TERMINATION}#": record_of,
+    f"{PAUSE}#": pause_record,
+    f"{UPGRADE}#": upgrade_of,
+    f"{DISRUPTION}#": run_of,
+}
+KEYS = tuple(READERS)
 """Beginnings of the keys of what is announced; the event source mapping passes no other."""
 
 
@@ -76,11 +60,11 @@ class UnreadableChange:
 def record_changes(event: Mapping[str, Any]) -> Iterator[Change | UnreadableChange]:
     """Yield the changes in the stream's order. A record that time to live has deleted yields nothing."""
     for raw in event["Records"]:
-        found = attempt(partial(_change, raw))
-        if isinstance(found, LeewardError):
-            yield UnreadableChange(key=_key(raw), why=str(found))
-        elif found is not None:
-            yield found
+        change = attempt(partial(_change, raw))
+        if isinstance(change, LeewardError):
+            yield UnreadableChange(key=_key(raw), why=str(change))
+        elif change is not None:
+            yield change
 
 
 def _change(raw: Mapping[str, Any]) -> Change | None:
@@ -88,15 +72,13 @@ def _change(raw: Mapping[str, Any]) -> Change | None:
     key, after = change["Keys"]["pk"]["S"], change.get("NewImage")
     if not key.startswith(KEYS) or not after:
         return None
-    at = datetime.fromtimestamp(float(change["ApproximateCreationDateTime"]), UTC)
-    new, old = _plain(after), _plain(change["OldImage"]) if change.get("OldImage") else None
-    if key.startswith(f"{PAUSE}#"):
-        return PauseChange(before=pause_record(old) if old else None, after=pause_record(new), at=at)
-    if key.startswith(f"{UPGRADE}#"):
-        return UpgradeChange(before=upgrade_of(old) if old else None, after=upgrade_of(new), at=at)
-    if key.startswith(f"{DISRUPTION}#"):
-        return RunChange(before=run_of(old) if old else None, after=run_of(new), at=at)
-    return RecordChange(before=record_of(old) if old else None, after=record_of(new), at=at)
+    read = next(reader for beginning, reader in READERS.items() if key.startswith(beginning))
+    before = change.get("OldImage")
+    return RecordChange(
+        before=read(_plain(before)) if before else None,
+        after=read(_plain(after)),
+        at=datetime.fromtimestamp(float(change["ApproximateCreationDateTime"]), UTC),
+    )
 
 
 def _key(raw: Mapping[str, Any]) -> str:
@@ -105,8 +87,13 @@ def _key(raw: Mapping[str, Any]) -> str:
 
 def changes_of(event: Mapping[str, Any]) -> tuple[list[Change], list[UnreadableChange]]:
     """Return the changes that can be read, and those that cannot."""
-    found: Iterable[Change | UnreadableChange] = tuple(record_changes(event))
-    return [c for c in found if isinstance(c, Change)], [c for c in found if isinstance(c, UnreadableChange)]
+    changes, unreadable = list[Change](), list[UnreadableChange]()
+    for change in record_changes(event):
+        if isinstance(change, UnreadableChange):
+            unreadable.append(change)
+        else:
+            changes.append(change)
+    return changes, unreadable
 
 
 def _plain(image: Mapping[str, Any]) -> dict[str, Any]:

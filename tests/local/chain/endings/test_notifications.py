@@ -7,8 +7,7 @@ import pytest
 
 from leeward.adapters.aws.table import to_wire
 from leeward.adapters.aws.workflow_records import plain, upgrade_item
-from leeward.notifications.run_events import RunEventType
-from leeward.notifications.upgrade_events import UpgradeEventType
+from leeward.notifications.workflow_events import RunEventType, UpgradeEventType
 from local import fleet
 from local.demo import scenario
 from tests.unit.notifications.workflows import run_events, upgrade_events
