@@ -6,7 +6,7 @@ from typing import Any
 from leeward.adapters.aws.access import OwnCredentials
 from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.clusters import cluster_client
-from leeward.adapters.kubernetes.answers import Request
+from leeward.adapters.kubernetes.answers import ApiRequest
 from leeward.adapters.wiring import SystemClock
 from leeward.errors import ObjectGoneError
 
@@ -31,7 +31,7 @@ class Kube:
 
     def version(self) -> str:
         """Return the version of the API server: `v1.33.1`."""
-        return str(self._client.ask(Request(verb="get", resource="version", path="/version"))["gitVersion"])
+        return str(self._client.ask(ApiRequest(verb="get", resource="version", path="/version"))["gitVersion"])
 
     def may(self, verb: str, group: str, resource: str) -> bool:
         """Return whether the caller may do it in every namespace."""
@@ -43,28 +43,28 @@ class Kube:
         }
         path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
         answer = self._client.ask(
-            Request(verb="create", resource="selfsubjectaccessreviews", path=path, method="POST", body=body)
+            ApiRequest(verb="create", resource="selfsubjectaccessreviews", path=path, method="POST", body=body)
         )
         return bool((answer.get("status") or {}).get("allowed"))
 
     def objects(self, kind: str, selector: str, namespace: str = "") -> tuple[Object, ...]:
         """Return all objects of a kind whose labels the selector matches."""
         path = PATHS[kind].format(namespace=namespace)
-        request = Request(verb="list", resource=kind, path=path, query={"labelSelector": selector})
+        request = ApiRequest(verb="list", resource=kind, path=path, query={"labelSelector": selector})
         return self._client.list(request, lambda raw: raw)
 
     def read(self, kind: str, name: str, namespace: str = "") -> Object | None:
         """Return one object, None if it does not exist."""
         path = f"{PATHS[kind].format(namespace=namespace)}/{name}"
         try:
-            return self._client.ask(Request(verb="get", resource=kind, path=path))
+            return self._client.ask(ApiRequest(verb="get", resource=kind, path=path))
         except ObjectGoneError:
             return None
 
     def create(self, thing: Object) -> None:
         """Create an object; an existing one stays as it is."""
         path = PATHS[thing["kind"]].format(namespace=thing["metadata"].get("namespace", ""))
-        request = Request(verb="create", resource=thing["kind"], path=path, method="POST", body=thing)
+        request = ApiRequest(verb="create", resource=thing["kind"], path=path, method="POST", body=thing)
         answer = self._client.send(request)
         if not answer.ok and answer.reason != "AlreadyExists":
             self._client.ask(request)  # raises it in words
@@ -73,7 +73,7 @@ class Kube:
         """Delete an object; a missing one counts as deleted."""
         path = f"{PATHS[kind].format(namespace=namespace)}/{name}"
         try:
-            self._client.ask(Request(verb="delete", resource=kind, path=path, method="DELETE"))
+            self._client.ask(ApiRequest(verb="delete", resource=kind, path=path, method="DELETE"))
         except ObjectGoneError:
             return
 

@@ -157,12 +157,12 @@ def _not_selected(run: Run, aws: Aws) -> None:
     from leeward.adapters.aws.applied_policies import DynamoPolicies
     from leeward.adapters.aws.clients import AwsClients
     from leeward.adapters.aws.policies import ParameterStorePolicies
-    from leeward.adapters.aws.table import Table
+    from leeward.adapters.aws.table import DynamoTable
     from leeward.adapters.wiring import SystemClock
 
     try:
         clients = AwsClients(aws.region)
-        applied = DynamoPolicies(Table(clients, "leeward"))
+        applied = DynamoPolicies(DynamoTable(clients, "leeward"))
         policies = ParameterStorePolicies(clients, SystemClock(), "/leeward", applied).of_cluster(run.cluster)
     except LeewardError:
         return  # none is deployed for this cluster

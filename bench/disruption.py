@@ -18,7 +18,7 @@ from typing import Any
 from bench import raw_cluster
 from bench.memory import peak_megabytes
 from leeward.cluster.facets import Known
-from leeward.disruption.command import MethodName, Plan
+from leeward.disruption.command import DisruptionPlan, MethodName
 from leeward.disruption.plan import plan_disruption
 from leeward.model.facts import Prices
 from leeward.model.group import Group, GroupInstance
@@ -78,7 +78,7 @@ def in_process(fleet: str, count: int) -> list[Any]:
     return [seconds, peak_megabytes(), _said(plan)]
 
 
-def _said(plan: Plan) -> str:
+def _said(plan: DisruptionPlan) -> str:
     alone = sum(
         one[MethodName.CONSOLIDATION].reason.startswith("it could be removed") for one in plan.verdicts.values()
     )

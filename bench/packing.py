@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from bench.packing_fleets import NODE, OPTIMA, fleet, optimum
 from leeward.model.quantity import CPU, MEMORY, PODS
-from leeward.scheduling.nodes import NodeSpec, NodeTemplate, Offering
+from leeward.scheduling.nodes import NodeSpec, NodeTemplate, TemplateOffering
 from leeward.scheduling.packing import Amounts, pack
 from leeward.scheduling.pods import PodReader, PodSpec
 from leeward.scheduling.world import World
@@ -36,7 +36,9 @@ def nodes_for(pods: Sequence[Amounts]) -> int:
     """Return how many new nodes the product takes for the pods."""
     reader = PodReader()
     node = NodeSpec(name="", labels={}, allocatable=dict(zip((CPU, MEMORY, PODS), _amounts(NODE), strict=True)))
-    template = NodeTemplate(name="web", node=node, offerings=tuple(Offering(zone=zone, price=0.192) for zone in ZONES))
+    template = NodeTemplate(
+        name="web", node=node, offerings=tuple(TemplateOffering(zone=zone, price=0.192) for zone in ZONES)
+    )
     packing = pack(World([], []), [_pod(reader, *pod) for pod in enumerate(pods)], templates=[template])
     if not packing.complete:
         raise AssertionError(f"found a pod without a place: {packing.unplaced[0].why}")

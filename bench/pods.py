@@ -17,7 +17,7 @@ from bench.api_server import serving
 from bench.memory import peak_megabytes
 
 if TYPE_CHECKING:  # what the reading process imports counts as its own
-    from leeward.adapters.kubernetes.answers import Request
+    from leeward.adapters.kubernetes.answers import ApiRequest
     from leeward.adapters.kubernetes.api import ClusterApi
     from leeward.adapters.kubernetes.client import ClusterClient, Endpoint
 
@@ -94,7 +94,7 @@ class _KubeConfig:
 
 
 def _in_one_answer(client: "ClusterClient") -> Callable[..., tuple[Any, ...]]:
-    def read(request: "Request", parse: Callable[[Mapping[str, Any]], T]) -> tuple[T, ...]:
+    def read(request: "ApiRequest", parse: Callable[[Mapping[str, Any]], T]) -> tuple[T, ...]:
         body = client.ask(replace(request, query={**request.query, "resourceVersion": "0"}))
         return tuple(parse(raw) for raw in body["items"])
 

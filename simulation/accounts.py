@@ -10,7 +10,7 @@ from typing import Any, NoReturn, Protocol
 
 from leeward.errors import AccessDeniedError, InvalidInputError
 from leeward.ports import Ports
-from leeward.ports.places import AwsPorts, Nowhere, Place
+from leeward.ports.places import AwsPlace, AwsPorts, Nowhere
 from simulation.aws import events
 from simulation.aws.compute import SimGroup, SimInstance, subnet_of
 from simulation.aws.recovery import zone_id_of
@@ -111,11 +111,11 @@ class Accounts:
             places=tuple(self._place(account, ports) for account in self.of),
         )
 
-    def _place(self, account: Account, ports: Ports) -> Place:
+    def _place(self, account: Account, ports: Ports) -> AwsPlace:
         seen: dict[str, Any] = {
             one.name: AccountPort(getattr(ports, one.name), one.name, account, self) for one in fields(AwsPorts)
         }
-        return Place(
+        return AwsPlace(
             account=account.account,
             region=account.region,
             clusters=account.clusters,

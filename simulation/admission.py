@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from leeward.adapters.kubernetes.answers import Answer, Request
+from leeward.adapters.kubernetes.answers import Answer, ApiRequest
 from local.cluster.model import Cluster
 from simulation.faults import Injector
 
@@ -16,7 +16,7 @@ class Webhook:
     def __init__(self, cluster: Cluster, injector: Injector, sleep: Callable[[float], None]) -> None:
         self._cluster, self._injector, self._sleep = cluster, injector, sleep
 
-    def __call__(self, request: Request) -> Answer | None:
+    def __call__(self, request: ApiRequest) -> Answer | None:
         """Check a request; only evictions concern it."""
         if request.resource != "pods/eviction" or not self._injector.refused:
             return None

@@ -13,7 +13,7 @@ from botocore.exceptions import ClientError
 from leeward.adapters.aws.access import AssumedRole, Grant
 from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.clusters import EksKubeConfig
-from leeward.adapters.kubernetes.answers import Answer, Request
+from leeward.adapters.kubernetes.answers import Answer, ApiRequest
 from leeward.adapters.kubernetes.client import ATTEMPTS, FIRST_PAUSE_SECONDS, ClusterClient, _Connected
 from leeward.adapters.kubernetes.token import TokenSource
 from leeward.ports.clock import Clock
@@ -75,7 +75,7 @@ class _Client(ClusterClient):
 
     answers: Callable[[str, str], Answer]
 
-    def _once(self, _request: Request) -> Answer:
+    def _once(self, _request: ApiRequest) -> Answer:
         kept = self._connected
         self._kube_config.endpoint(fresh=kept.lost)
         kept.lost = False
@@ -101,7 +101,7 @@ class _Connection:
             return call
 
         def connected(*args: Any, **named: Any) -> Any:
-            self._client.ask(Request(verb="get", resource=method, path="/"))
+            self._client.ask(ApiRequest(verb="get", resource=method, path="/"))
             return call(*args, **named)
 
         return connected

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from leeward.adapters.kubernetes import bodies
-from leeward.adapters.kubernetes.answers import Answer, Request, as_error, refusal
+from leeward.adapters.kubernetes.answers import Answer, ApiRequest, as_error, refusal
 from leeward.adapters.kubernetes.workloads import KnownDaemonSets
 from leeward.errors import LeewardError, ObjectGoneError, ThrottledError
 from leeward.model.attachment import VolumeAttachment
@@ -280,7 +280,7 @@ class SimKubernetes(SimWorkloads):
             raise ObjectGoneError(f"{NAME}: node {node.name} ({node.uid}) is not there any more")
         return fresh
 
-    def _remove(self, request: Request, act: Callable[[], object], gone: Callable[[], bool]) -> Answer | None:
+    def _remove(self, request: ApiRequest, act: Callable[[], object], gone: Callable[[], bool]) -> Answer | None:
         """Remove an object; None when it is done. A conflict is the uid precondition, or a write that came in between:
         a fresh read decides.
         """

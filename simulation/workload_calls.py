@@ -5,7 +5,7 @@ from contextlib import suppress
 from functools import partial
 
 from leeward.adapters.kubernetes import bodies
-from leeward.adapters.kubernetes.answers import Answer, Request, as_error
+from leeward.adapters.kubernetes.answers import Answer, ApiRequest, as_error
 from leeward.adapters.kubernetes.workloads import scaled_by
 from leeward.errors import LeewardError
 from leeward.model.pod import Deployment, Pod, controller_of
@@ -28,7 +28,7 @@ class SimWorkloads:
         self._clock = clock
         self._disturb, self._lose = disturb, lose
         self.addressed = Journal[str]()  # uids of the nodes and pods that writes were about, also those without effect
-        self.admission: Callable[[Request], Answer | None] = lambda _: None  # refuses a write before its effect
+        self.admission: Callable[[ApiRequest], Answer | None] = lambda _: None  # refuses a write before its effect
 
     def deployment_of(self, pod: Pod) -> Deployment | None:
         """Return the pod's Deployment by way of its ReplicaSet."""
@@ -93,7 +93,7 @@ class SimWorkloads:
         patch = bodies.pod_annotations(pod, annotations)
         self._cluster.patch("pods", pod.name, patch, pod.namespace, kind=PatchType.MERGE, subresource="status")
 
-    def _send(self, request: Request, act: Callable[[], object]) -> Answer | None:
+    def _send(self, request: ApiRequest, act: Callable[[], object]) -> Answer | None:
         """Send a request; None when it went through, else the API server's answer."""
         self._disturb(f"{request.verb} {request.resource}")
         said = self.admission(request)
@@ -107,6 +107,6 @@ class SimWorkloads:
         return None
 
 
-def request_about(verb: str, resource: str, what: str) -> Request:
+def request_about(verb: str, resource: str, what: str) -> ApiRequest:
     """Build a request as errors name it."""
-    return Request(verb=verb, resource=resource, path=what)
+    return ApiRequest(verb=verb, resource=resource, path=what)

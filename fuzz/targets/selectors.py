@@ -11,7 +11,7 @@ from fuzz.reduction import smaller_json
 from fuzz.target import Disagreement, Target
 from leeward.adapters.folder.schema import SchemaError, check_of
 from leeward.errors import InvalidInputError
-from leeward.scheduling.selectors import NodeTerm, Requirement, Selector, selector
+from leeward.scheduling.selectors import LabelRequirement, LabelSelector, NodeTerm, selector
 
 KEYS = ("app", "gen", "topology.kubernetes.io/zone", "team", "metadata.name", "x")
 VALUES = ("", "web", "db", "1", "5", "+5", "-3", "007", "9223372036854775807", "9223372036854775808", "5.0")
@@ -75,7 +75,7 @@ def _hold_selector(raw: Mapping[str, Any], labels: list[dict[str, str]]) -> None
             raise Disagreement(f"selector: found {read.matches(own)}, expected otherwise for {own} of {lines}")
         if read.pair is not None and read.matches(own) and own.get(read.pair[0]) != read.pair[1]:
             raise Disagreement(f"pair: found {read.pair}, expected it in {own}")
-    if read.empty != (not lines) or Selector(nothing=True).matches({}):
+    if read.empty != (not lines) or LabelSelector(nothing=True).matches({}):
         raise Disagreement(f"empty: found {read.empty}, expected {not lines}")
 
 
@@ -92,7 +92,7 @@ def _hold_term(raw: Mapping[str, Any], labels: list[dict[str, str]]) -> None:
         if read.matches(name, own) != want:
             raise Disagreement(f"term: found {not want}, expected {want} for {own} of {lines} and {fields}")
     for line in lines:
-        Requirement.from_json(line)
+        LabelRequirement.from_json(line)
 
 
 def _lines_of(raw: Mapping[str, Any]) -> list[Mapping[str, Any]]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from leeward.disruption.command import Command, Decision
+from leeward.disruption.command import Command, CommandDecision
 from leeward.disruption.record import DisruptionRecord
 from local.command import acting_on
 from local.demo import ledger
@@ -86,7 +86,7 @@ def reported(command: Command) -> str:
     """Return the command as a sentence for people."""
     nodes = ", ".join(ledger.short(name) for name in command.nodes)
     saves = "" if command.savings is None else f", saves ${command.savings:.3f} an hour"
-    if command.decision is Decision.DELETE:
+    if command.decision is CommandDecision.DELETE:
         return f"{nodes} can go{saves} ({command.reason})"
     coming = ", ".join(
         f"{one.group} ({'/'.join(one.types)}, {one.capacity.value if one.capacity else 'any capacity'})"

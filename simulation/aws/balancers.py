@@ -10,7 +10,7 @@ from random import Random
 
 from leeward.model import well_known
 from leeward.model.instance import Instance
-from leeward.model.load_balancing import Health, Target, TargetKind
+from leeward.model.load_balancing import Health, LoadBalancerTarget, TargetKind
 from local.cluster.store import Change, ChangeType
 from simulation.node_instances import instance_behind
 from simulation.timeline import Timeline
@@ -63,13 +63,17 @@ class SimLoadBalancers:
             return "healthy"
         return Health.DRAINING.value if at < since + found.notices + found.delay else None
 
-    def targets(self, _cluster: str, instance: Instance) -> Sequence[Target]:
+    def targets(self, _cluster: str, instance: Instance) -> Sequence[LoadBalancerTarget]:
         """Return the targets of the instance, at most one."""
         group = self._launched_by(instance.id)
         state = self.state(group, instance.id, self._timeline.now())
         if state is None:
             return ()
-        return (Target(group=f"k8s-{group}", kind=TargetKind.INSTANCE, id=instance.id, port=NODE_PORT, state=state),)
+        return (
+            LoadBalancerTarget(
+                group=f"k8s-{group}", kind=TargetKind.INSTANCE, id=instance.id, port=NODE_PORT, state=state
+            ),
+        )
 
 
 def balanced(names: Sequence[str], random: Random) -> Mapping[str, TargetGroup]:

@@ -7,7 +7,7 @@ from moto import mock_aws
 
 from leeward.adapters import wiring
 from leeward.adapters.aws.clients import AwsClients
-from leeward.adapters.aws.table import Table
+from leeward.adapters.aws.table import DynamoTable
 from leeward.adapters.aws.workflow_records import DynamoUpgrades
 from leeward.adapters.caller import Elsewhere
 from leeward.errors import InvalidInputError
@@ -94,7 +94,7 @@ def test_the_owner_of_taints_and_the_origin_of_events_stay_apart(ports):
 def test_a_group_s_records_have_the_keys_that_the_functions_use(profiles):
     with mock_aws():
         make_table()
-        kept = DynamoUpgrades(Table(AwsClients("us-east-1", "hub"), "leeward"), f"{ACCOUNT}/{REGION}/")
+        kept = DynamoUpgrades(DynamoTable(AwsClients("us-east-1", "hub"), "leeward"), f"{ACCOUNT}/{REGION}/")
         kept.keep_plan("web", {"waves": 1})
         ports = wiring.command_line_ports("east", elsewhere=EAST, **HOME)
         assert ports.upgrades.plan("web") == {"waves": 1}

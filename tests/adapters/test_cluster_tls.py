@@ -12,12 +12,12 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from leeward.adapters.kubernetes.answers import Request
+from leeward.adapters.kubernetes.answers import ApiRequest
 from leeward.adapters.kubernetes.client import ClusterClient, Endpoint
 from leeward.errors import ClusterUnreachableError
 from tests.fakes.clock import FakeClock
 
-VERSION = Request(verb="get", resource="version", path="/version")
+VERSION = ApiRequest(verb="get", resource="version", path="/version")
 NOW = dt.datetime.now(dt.UTC)
 
 

@@ -8,7 +8,16 @@ from botocore.stub import ANY
 
 from leeward.adapters.doctor.deployment import AwsDeployment
 from leeward.adapters.doctor.rbac import ClusterRbac
-from leeward.doctor.facts import Binding, Counts, EksCluster, EventSource, Identity, MessageAge, Network, TopicKey
+from leeward.doctor.facts import (
+    Binding,
+    CallerIdentity,
+    ClusterNetwork,
+    Counts,
+    EksCluster,
+    EventSource,
+    MessageAge,
+    TopicKey,
+)
 from leeward.errors import AccessDeniedError
 from leeward.model.concurrency import Concurrency
 from tests.adapters.scripted_server import Reply
@@ -27,7 +36,7 @@ def deployment(aws):
 def who(aws):
     arn = f"arn:aws:sts::{ACCOUNT}:assumed-role/ops/pat"
     aws.expect("sts", "get_caller_identity", {}, {"Account": ACCOUNT, "UserId": "U", "Arn": arn})
-    return Identity(account=ACCOUNT, region="us-east-1", arn=arn)
+    return CallerIdentity(account=ACCOUNT, region="us-east-1", arn=arn)
 
 
 def test_who_calls_is_asked_once(aws, deployment):
@@ -351,4 +360,4 @@ def test_the_ways_out_of_a_vpc(aws, deployment, route, routed, association):
         "ec2", "describe_route_tables", mine, {"RouteTables": [{"Associations": [association], "Routes": [route]}]}
     )
     found = deployment.network("vpc-1", ["subnet-a"])
-    assert found == Network(vpc="vpc-1", endpoints=frozenset({"sts", "pricing.api"}), routed=routed)
+    assert found == ClusterNetwork(vpc="vpc-1", endpoints=frozenset({"sts", "pricing.api"}), routed=routed)

@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from leeward.adapters.kubernetes.answers import Request
+from leeward.adapters.kubernetes.answers import ApiRequest
 from leeward.adapters.kubernetes.client import ATTEMPTS, BUDGET, THROTTLES, ClusterClient
 from leeward.errors import (
     AccessDeniedError,
@@ -23,8 +23,8 @@ from tests.adapters.kubernetes_objects import listed, raw_node, raw_pod
 from tests.adapters.scripted_server import GARBAGE, RESET, Reply, status
 from tests.fakes.clock import FakeClock
 
-NODE = Request(verb="get", resource="nodes", path="/api/v1/nodes/node-a")
-NODES = Request(verb="list", resource="nodes", path="/api/v1/nodes")
+NODE = ApiRequest(verb="get", resource="nodes", path="/api/v1/nodes/node-a")
+NODES = ApiRequest(verb="list", resource="nodes", path="/api/v1/nodes")
 
 
 @pytest.mark.parametrize("fault", [status(500), status(503), RESET, GARBAGE, status(429, "slow down")], ids=str)
@@ -164,7 +164,7 @@ def test_a_list_asks_for_small_compressed_pages_and_joins_them(connect):
         Reply(200, listed(raw_node("a"), raw_node("b"), more="next&page")), Reply(200, listed(raw_node("c")))
     )
     query = {"fieldSelector": "spec.nodeName=a,metadata.name!=x"}
-    request = Request(verb="list", resource="pods", path="/api/v1/pods", query=query)
+    request = ApiRequest(verb="list", resource="pods", path="/api/v1/pods", query=query)
     assert cluster.client.list(request, lambda raw: raw["metadata"]["name"]) == ("a", "b", "c")
     first, second = cluster.seen
     assert first.query == {**query, "limit": "500"}

@@ -14,7 +14,7 @@ from leeward.adapters.aws.load_balancers import (
 )
 from leeward.errors import AccessDeniedError, ThrottledError
 from leeward.model.instance import Instance
-from leeward.model.load_balancing import Target, TargetKind, is_of
+from leeward.model.load_balancing import LoadBalancerTarget, TargetKind, is_of
 from tests.fakes.builders import CLUSTER, an_instance
 from tests.fakes.clock import FakeClock
 
@@ -59,7 +59,7 @@ def test_only_groups_of_the_cluster_are_asked_for_health(aws, balancers):
     tagged(aws, {1: MINE, 2: OTHERS})
     healthy(aws, 1, I.id, "i-0other")
     (target,) = balancers.targets(CLUSTER, I)
-    assert target == Target(group="g-1", kind=TargetKind.INSTANCE, id=I.id, port=30080, state="healthy")
+    assert target == LoadBalancerTarget(group="g-1", kind=TargetKind.INSTANCE, id=I.id, port=30080, state="healthy")
 
 
 def test_an_account_without_target_groups_costs_one_call(aws, balancers):
@@ -129,7 +129,7 @@ def test_what_is_refused_is_named_with_its_call(aws, balancers, code, error):
 )
 def test_an_address_belongs_to_the_instance_whose_interfaces_have_it_or_its_prefix(address, at_it):
     instance = replace(I, networks=("10.0.0.7", "10.0.1.0/28", "fd00::7"))
-    target = Target(group="g", kind=TargetKind.IP, id=address, port=80, state="healthy")
+    target = LoadBalancerTarget(group="g", kind=TargetKind.IP, id=address, port=80, state="healthy")
     assert is_of(target, instance) is at_it
 
 

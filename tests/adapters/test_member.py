@@ -15,7 +15,7 @@ from moto import mock_aws
 from leeward.adapters import wiring
 from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.maxima import DynamoMaxima
-from leeward.adapters.aws.table import Table
+from leeward.adapters.aws.table import DynamoTable
 from leeward.adapters.aws.workflow_records import DynamoUpgrades
 from leeward.adapters.settings import Settings
 from leeward.errors import AccessDeniedError, AwsUnreachableError, InvalidInputError, ThrottledError
@@ -256,7 +256,7 @@ def test_groups_of_one_name_in_two_accounts_have_records_of_their_own(monkeypatc
         monkeypatch.setenv(name, "testing")
     with mock_aws():
         make_table()
-        table = Table(AwsClients("us-east-1"), "leeward")
+        table = DynamoTable(AwsClients("us-east-1"), "leeward")
         here, there = DynamoMaxima(table), DynamoMaxima(table, "222233334444/us-east-1/")
         item = here.write(RaisedMaximum(group="web-a", before=5, raised=(6,)))
         assert there.read("web-a") is None

@@ -9,7 +9,7 @@ from moto import mock_aws
 from leeward.adapters.aws.claims import DynamoClaims
 from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.past_terminations import DynamoPastTerminations
-from leeward.adapters.aws.table import Table
+from leeward.adapters.aws.table import DynamoTable
 from leeward.model.termination import Outcome, Status
 from tests.contract.tables import make_table
 from tests.contract.test_claims import NOW, a_cause, a_subject
@@ -23,7 +23,7 @@ def table(monkeypatch):
         monkeypatch.setenv(name, "testing")
     with mock_aws():
         make_table()
-        yield Table(AwsClients("us-east-1"), "leeward")
+        yield DynamoTable(AwsClients("us-east-1"), "leeward")
 
 
 def test_open_and_closed_records_of_one_cluster_are_read(table):

@@ -7,7 +7,7 @@ import pytest
 
 from leeward.adapters.aws.claims import ATTEMPTS, DynamoClaims
 from leeward.adapters.aws.record_items import new_record, record_of
-from leeward.adapters.aws.table import Table, from_wire, to_wire
+from leeward.adapters.aws.table import DynamoTable, from_wire, to_wire
 from leeward.adapters.aws.workflow_records import upgrade_of
 from leeward.errors import AwsUnavailableError, NewerRecordError, NotDeployedError, ThrottledError
 from leeward.model.termination import CauseKind, Status, taken_at
@@ -74,7 +74,7 @@ def test_a_table_that_does_not_exist_means_that_leeward_is_not_deployed(aws):
     """DynamoDB answers so of a table alone, whatever is asked of it."""
     aws.refuse("dynamodb", "get_item", "ResourceNotFoundException")
     aws.refuse("dynamodb", "put_item", "ResourceNotFoundException")
-    table = Table(aws.clients, "leeward")
+    table = DynamoTable(aws.clients, "leeward")
     for call in (lambda: table.get("pause#blue"), lambda: table.put({"pk": "a"}, condition="a")):
         with pytest.raises(NotDeployedError, match=r"^Leeward is not deployed there: DynamoDB has no table leeward$"):
             call()
@@ -111,13 +111,13 @@ def test_races_lost_without_end_are_for_later():
 
 def test_a_claim_that_finds_a_record_reads_nothing_extra(aws):
     """One write for a new record or a known cause: a storm of a thousand warnings costs a thousand writes."""
-    claims = DynamoClaims(Table(aws.clients, "leeward"), FakeClock(), DEPLOYMENT)
+    claims = DynamoClaims(DynamoTable(aws.clients, "leeward"), FakeClock(), DEPLOYMENT)
     aws.expect("dynamodb", "put_item", None)
     assert claims.claim(a_subject(), FULL, NOW).status is Status.OPEN
 
 
 def test_throttling_of_the_table_is_said_with_its_key(aws):
-    claims = DynamoClaims(Table(aws.clients, "leeward"), FakeClock(), DEPLOYMENT)
+    claims = DynamoClaims(DynamoTable(aws.clients, "leeward"), FakeClock(), DEPLOYMENT)
     aws.refuse("dynamodb", "get_item", "ProvisionedThroughputExceededException", "slow down")
     with pytest.raises(ThrottledError, match="GetItem on leeward/termination#i-0abc"):
         claims.read(INSTANCE)

@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 
 from leeward.adapters import wiring
-from leeward.blockers.blocker import Kind
+from leeward.blockers.blocker import BlockerKind
 from leeward.model import well_known
 from leeward.model.attachment import VolumeAttachment
 from leeward.model.node import Taint
@@ -46,7 +46,7 @@ def blockers(leeward):
 def test_the_schema_knows_every_kind():
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
     listed = SCHEMA["properties"]["blockers"]["items"]["properties"]["kind"]["enum"]
-    assert listed == [kind.value for kind in Kind]
+    assert listed == [kind.value for kind in BlockerKind]
 
 
 def test_each_kind_of_blockage_is_named_with_its_owner_and_its_end(blockers):

@@ -7,9 +7,9 @@ import jsonschema
 import pytest
 
 from leeward.adapters import wiring
-from leeward.blockers.blocker import Kind
 from leeward.doctor import expected
 from leeward.doctor.finding import Check, State
+from leeward.drift.reasons import Kind
 from leeward.errors import AccessDeniedError, InvalidInputError
 from leeward.model.facts import FactKind, Sheet
 from leeward.upgrade.preflight.findings import Code

@@ -10,7 +10,7 @@ import pytest
 from leeward.cli.main import main
 from leeward.errors import ThrottledError
 from leeward.interruption.decision import Action, RecordOutcome
-from leeward.model.message import Kind
+from leeward.model.message import MessageKind
 from leeward.model.termination import Cause, CauseKind
 from tests.events import FOLDER, NAMES, event
 from tests.fakes.builders import GROUP, a_group, a_node, a_subject, an_instance, our_hook
@@ -332,7 +332,7 @@ class TestLive:
 
 def test_the_schema_lists_the_closed_sets_of_the_code():
     properties = SCHEMA["$defs"]["explanation"]["properties"]
-    assert set(properties["kind"]["enum"]) == {*(kind.value for kind in Kind), None}
+    assert set(properties["kind"]["enum"]) == {*(kind.value for kind in MessageKind), None}
     assert set(properties["action"]["enum"]) == {action.value for action in Action}
     assert set(properties["outcome"]["enum"]) == {outcome.value for outcome in RecordOutcome}
     assert list(properties) == [*KEYS, "warnings"]

@@ -6,7 +6,7 @@ import pytest
 
 from leeward.adapters import wiring
 from leeward.adapters.caller import Elsewhere
-from leeward.doctor.facts import Identity
+from leeward.doctor.facts import CallerIdentity
 from leeward.doctor.finding import State
 from leeward.errors import AccessDeniedError, ObjectGoneError
 from leeward.model.facts import FactKind, Sheet
@@ -62,7 +62,7 @@ def hub():
 def member():
     """Reader with the caller's credentials of account EAST, in which there is no function and no table."""
     found = FakeDeployment("east")
-    found.who = Identity(account=EAST, region=REGIONS[EAST], arn=f"arn:aws:iam::{EAST}:user/me")
+    found.who = CallerIdentity(account=EAST, region=REGIONS[EAST], arn=f"arn:aws:iam::{EAST}:user/me")
     found.functions = dict.fromkeys(found.functions)
     return found
 

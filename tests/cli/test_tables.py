@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from leeward.blockers.blocker import Blocker, Kind
+from leeward.blockers.blocker import Blocker, BlockerKind
 from leeward.cli import output
 from leeward.cli.blockers.tables import blockers_report
 from leeward.cli.fixes import commands_in
@@ -179,7 +179,7 @@ def held(node, pod):
         node=node,
         pod=pod,
         owner="Deployment/api",
-        kind=Kind.PDB_NEVER,
+        kind=BlockerKind.PDB_NEVER,
         object="pdb shop/api",
         until=None,
         fix=f"it never allows any: {PATCH}",

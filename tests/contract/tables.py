@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 from moto import mock_aws
 
 from leeward.adapters.aws.clients import AwsClients
-from leeward.adapters.aws.table import Table
+from leeward.adapters.aws.table import DynamoTable
 
 TABLES = (TABLE, REPEATED) = ("the table", "the table with each write twice")
 WRITES = {"put_item", "update_item", "delete_item"}
@@ -51,7 +51,7 @@ class Repeating:
 
 
 @contextmanager
-def a_table(monkeypatch: pytest.MonkeyPatch, kind: str = TABLE) -> Iterator[Table]:
+def a_table(monkeypatch: pytest.MonkeyPatch, kind: str = TABLE) -> Iterator[DynamoTable]:
     """The table, empty; `kind`: one of TABLES."""
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "testing")
@@ -59,5 +59,5 @@ def a_table(monkeypatch: pytest.MonkeyPatch, kind: str = TABLE) -> Iterator[Tabl
         make_table()
         if kind == REPEATED:
             client = Repeating(AwsClients("us-east-1").get("dynamodb"))
-            monkeypatch.setattr(Table, "_client", property(lambda _: client))
-        yield Table(AwsClients("us-east-1"), "leeward")
+            monkeypatch.setattr(DynamoTable, "_client", property(lambda _: client))
+        yield DynamoTable(AwsClients("us-east-1"), "leeward")

@@ -12,7 +12,7 @@ from moto.dynamodb.responses import DynamoHandler
 
 from leeward.adapters.aws.claims import DynamoClaims
 from leeward.adapters.aws.clients import AwsClients
-from leeward.adapters.aws.table import Table
+from leeward.adapters.aws.table import DynamoTable
 from leeward.errors import ObjectGoneError, RecordChangedError
 from leeward.model.capacity import NoOffset, SurgeOwner
 from leeward.model.group import HookResult
@@ -435,7 +435,7 @@ def test_a_launch_that_is_not_settled_outlives_its_period_under_its_own_name(cla
     assert (record.plan, record.replacement, record.launch_name) == (None, None, f"{INSTANCE}-3")
 
 
-class Meddled(Table):
+class Meddled(DynamoTable):
     """Something else is written between the read of a claim and its own write, once."""
 
     def __init__(self, clients, meanwhile):
@@ -460,7 +460,7 @@ def table(monkeypatch):
 
 def test_a_cause_that_would_join_a_record_closed_meanwhile_opens_it_again(table):
     """Written into the closed record it would be lost: no execution looks at it any more."""
-    others = DynamoClaims(Table(table, "leeward"), FakeClock(), DEPLOYMENT)
+    others = DynamoClaims(DynamoTable(table, "leeward"), FakeClock(), DEPLOYMENT)
     others.claim(a_subject(), FULL, NOW)
     closes = functools.partial(others.close, INSTANCE, version=1, outcome=Outcome.RETURNED_TO_SERVICE, now=NOW)
     record = DynamoClaims(Meddled(table, closes), FakeClock(), DEPLOYMENT).claim(a_subject(), OTHER, LATER)
@@ -469,7 +469,7 @@ def test_a_cause_that_would_join_a_record_closed_meanwhile_opens_it_again(table)
 
 def test_a_cause_that_would_join_a_period_that_is_over_joins_the_present_one(table):
     """With the number of the old period it would be an earlier cause from the beginning, and decide nothing."""
-    others = DynamoClaims(Table(table, "leeward"), FakeClock(), DEPLOYMENT)
+    others = DynamoClaims(DynamoTable(table, "leeward"), FakeClock(), DEPLOYMENT)
     others.claim(a_subject(), FULL, NOW)
 
     def closed_and_opened_again():

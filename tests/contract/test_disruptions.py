@@ -10,10 +10,10 @@ import pytest
 from moto import mock_aws
 
 from leeward.adapters.aws.clients import AwsClients
-from leeward.adapters.aws.table import Table
+from leeward.adapters.aws.table import DynamoTable
 from leeward.adapters.aws.workflow_records import DynamoDisruptions, plain
 from leeward.disruption.controller import commands_that_fit
-from leeward.disruption.record import DisruptionOutcome, SurgeNode
+from leeward.disruption.record import DisruptionOutcome, LaunchedNode
 from simulation.aws.disruptions import SimDisruptions
 from tests.contract.tables import TABLES, a_table, make_table
 from tests.fakes.disruptions import NOW, FakeDisruptions, a_disruption
@@ -81,7 +81,7 @@ def test_a_writer_whose_answer_got_lost_finds_its_own_mark(monkeypatch):
         monkeypatch.setenv(name, "testing")
     with mock_aws():
         make_table()
-        table = Table(AwsClients("us-east-1"), "leeward")
+        table = DynamoTable(AwsClients("us-east-1"), "leeward")
         put = table.put
 
         def repeated(*args, **kwargs):
@@ -109,7 +109,7 @@ def test_the_largest_run_fits_into_an_item_of_the_table(types):
         nodes=dict(zip(names, new, strict=True)),
         members=dict.fromkeys(names, LONG),
         launched={
-            name: SurgeNode(
+            name: LaunchedNode(
                 command=number, replacement=0, group=LONG, zone="ap-northeast-1a", subnet="subnet-0123456789abcdef0"
             )
             for number, name in enumerate(new)

@@ -14,7 +14,7 @@ import yaml
 
 from leeward.adapters.aws.access import Grant
 from leeward.adapters.aws.clients import AwsClients
-from leeward.adapters.kubernetes.answers import Request
+from leeward.adapters.kubernetes.answers import ApiRequest
 from leeward.adapters.kubernetes.api import ClusterApi
 from leeward.adapters.kubernetes.client import ClusterClient, Endpoint
 from leeward.adapters.kubernetes.token import TokenSource
@@ -600,8 +600,8 @@ def test_the_draining_role_annotates_pods_and_no_role_changes_their_images(emula
     path = f"/api/v1/namespaces/{pod.namespace}/pods/{pod.name}"
     merge = {"method": "PATCH", "body": image, "content_type": "application/strategic-merge-patch+json"}
     with pytest.raises(AccessDeniedError, match="not allowed to patch pods"):
-        draining._client.ask(Request(verb="patch", resource="pods", path=path, **merge))
-    answer = draining._client.ask(Request(verb="patch", resource="pods/status", path=f"{path}/status", **merge))
+        draining._client.ask(ApiRequest(verb="patch", resource="pods", path=path, **merge))
+    answer = draining._client.ask(ApiRequest(verb="patch", resource="pods/status", path=f"{path}/status", **merge))
     assert answer["spec"]["containers"][0]["image"] == "i", "the status subresource keeps the spec"
 
 

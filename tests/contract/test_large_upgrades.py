@@ -8,7 +8,7 @@ import pytest
 from moto import mock_aws
 
 from leeward.adapters.aws.clients import AwsClients
-from leeward.adapters.aws.table import Table, to_wire
+from leeward.adapters.aws.table import DynamoTable, to_wire
 from leeward.adapters.aws.workflow_records import DynamoUpgrades, upgrade_item
 from leeward.model.termination import Cause, CauseKind, Outcome, Status, TerminationRecord
 from leeward.upgrade.capacity_ledger import conclude, with_warning
@@ -34,7 +34,7 @@ def upgrades(monkeypatch):
         monkeypatch.setenv(name, "testing")
     with mock_aws():
         make_table()
-        yield DynamoUpgrades(Table(AwsClients("us-east-1"), "leeward"))
+        yield DynamoUpgrades(DynamoTable(AwsClients("us-east-1"), "leeward"))
 
 
 def returned(record, instance):

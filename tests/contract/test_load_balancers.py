@@ -12,7 +12,7 @@ from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.load_balancers import AwsLoadBalancers
 from leeward.adapters.wiring import SystemClock
 from leeward.model import well_known
-from leeward.model.load_balancing import Target, TargetKind
+from leeward.model.load_balancing import LoadBalancerTarget, TargetKind
 from local.cluster.model import Cluster
 from local.cluster.nodes import NodeSpec
 from simulation.aws.balancers import SimLoadBalancers, TargetGroup
@@ -38,7 +38,7 @@ class Fake:
         self._say("unused")
 
     def _say(self, state):
-        target = Target(group="web", kind=TargetKind.INSTANCE, id=self.instance.id, port=30080, state=state)
+        target = LoadBalancerTarget(group="web", kind=TargetKind.INSTANCE, id=self.instance.id, port=30080, state=state)
         self.balancers.registered = [target]
 
 

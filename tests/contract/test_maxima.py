@@ -9,7 +9,7 @@ from moto import mock_aws
 
 from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.maxima import DynamoMaxima
-from leeward.adapters.aws.table import Table
+from leeward.adapters.aws.table import DynamoTable
 from leeward.model.capacity import RaisedMaximum
 from simulation.aws.maxima import SimMaxima
 from tests.contract.tables import TABLES, a_table, make_table
@@ -59,7 +59,7 @@ def test_a_writer_whose_answer_got_lost_finds_its_own_mark(monkeypatch):
         monkeypatch.setenv(name, "testing")
     with mock_aws():
         make_table()
-        table = Table(AwsClients("us-east-1"), "leeward")
+        table = DynamoTable(AwsClients("us-east-1"), "leeward")
         put = table.put
 
         def repeated(*args, **kwargs):

@@ -9,7 +9,7 @@ from moto import mock_aws
 
 from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.pauses import DynamoPauses
-from leeward.adapters.aws.table import Table
+from leeward.adapters.aws.table import DynamoTable
 from leeward.model.pause import PauseRecord, PauseScope
 from simulation.aws.pauses import SimPauses
 from tests.contract.tables import TABLES, a_table
@@ -52,4 +52,4 @@ def test_where_nothing_is_deployed_nothing_is_paused(monkeypatch):
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "testing")
     with mock_aws():
-        assert DynamoPauses(Table(AwsClients("us-east-1"), "leeward")).read("blue").pauses == ()
+        assert DynamoPauses(DynamoTable(AwsClients("us-east-1"), "leeward")).read("blue").pauses == ()

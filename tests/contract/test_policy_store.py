@@ -8,7 +8,7 @@ from moto import mock_aws
 
 from leeward.adapters.aws.applied_policies import DynamoPolicies
 from leeward.adapters.aws.clients import AwsClients
-from leeward.adapters.aws.table import Table
+from leeward.adapters.aws.table import DynamoTable
 from leeward.policy.applied import LARGEST, AppliedPolicies
 from simulation.aws.applied_policies import SimPolicyStore
 from tests.contract.tables import TABLES, a_table
@@ -58,4 +58,4 @@ def test_the_largest_set_fits_one_item(store):
 
 def test_where_nothing_is_deployed_nothing_is_applied():
     with mock_aws():
-        assert DynamoPolicies(Table(AwsClients("us-east-1"), "leeward")).read("blue").documents == ()
+        assert DynamoPolicies(DynamoTable(AwsClients("us-east-1"), "leeward")).read("blue").documents == ()

@@ -9,7 +9,7 @@ import pytest
 from moto import mock_aws
 
 from leeward.adapters.aws.clients import AwsClients
-from leeward.adapters.aws.table import Table, from_wire, to_wire
+from leeward.adapters.aws.table import DynamoTable, from_wire, to_wire
 from leeward.adapters.aws.workflow_records import DynamoUpgrades, made, plain, upgrade_item, upgrade_of
 from leeward.model.launch import LaunchTemplateRef
 from leeward.upgrade.members import Target
@@ -183,7 +183,7 @@ def test_a_writer_whose_answer_got_lost_finds_its_own_mark(monkeypatch):
         monkeypatch.setenv(name, "testing")
     with mock_aws():
         make_table()
-        table = Table(AwsClients("us-east-1"), "leeward")
+        table = DynamoTable(AwsClients("us-east-1"), "leeward")
         put, lost = table.put, []
 
         def repeated(*args, **kwargs):

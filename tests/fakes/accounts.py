@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 
 from leeward.ports import Ports
-from leeward.ports.places import AwsPorts, Nowhere, Place
+from leeward.ports.places import AwsPlace, AwsPorts, Nowhere
 from tests.fakes.builders import a_group, a_node, a_policy, an_instance, our_hook, policies
 from tests.fakes.clusters import FakeClusters
 from tests.fakes.system import FakeSystem
@@ -36,7 +36,7 @@ class FakeAccounts:
             clusters=clusters,
             origins=frozenset(REGIONS.items()),
             places=tuple(
-                Place(
+                AwsPlace(
                     account=account,
                     region=REGIONS[account],
                     clusters=(CLUSTERS[account],),

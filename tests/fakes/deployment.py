@@ -8,19 +8,19 @@ from leeward import __version__
 from leeward.doctor import expected
 from leeward.doctor.checks.functions import VERSION
 from leeward.doctor.facts import (
-    Alarm,
     Binding,
+    CallerIdentity,
+    ClusterNetwork,
     ClusterRole,
     Counts,
+    DeploymentAlarm,
     EksCluster,
     EventSource,
     FailedExecution,
     Function,
-    Identity,
     MessageAge,
-    Network,
     Queue,
-    Table,
+    RecordTable,
     TopicKey,
 )
 from leeward.model.concurrency import Concurrency
@@ -28,7 +28,7 @@ from leeward.model.group import Group
 from tests.fakes.calls import Calls
 
 ACCOUNT, REGION = "111122223333", "us-east-1"
-WHO = Identity(account=ACCOUNT, region=REGION, arn=f"arn:aws:iam::{ACCOUNT}:user/pat")
+WHO = CallerIdentity(account=ACCOUNT, region=REGION, arn=f"arn:aws:iam::{ACCOUNT}:user/pat")
 
 
 def arn(service: str, resource: str) -> str:
@@ -124,11 +124,11 @@ class FakeDeployment(Calls):
         }
         self.queues = {name: a_queue(name) for name in expected.QUEUES}
         self.ages: dict[str, MessageAge] = {}
-        self.tables = {expected.TABLE: Table(status="ACTIVE", stream=True, indexes={expected.INDEX: "ACTIVE"})}
+        self.tables = {expected.TABLE: RecordTable(status="ACTIVE", stream=True, indexes={expected.INDEX: "ACTIVE"})}
         aimed = {**expected.RULES, **expected.SCHEDULES}
         self.enabled = dict.fromkeys(aimed, True)
         self.aims = {name: [f"arn:aws:any:{REGION}:{ACCOUNT}{target}"] for name, target in aimed.items()}
-        self.ringing = {name: Alarm(state="OK") for name in expected.ALARMS}
+        self.ringing = {name: DeploymentAlarm(state="OK") for name in expected.ALARMS}
         self.keys: dict[str, TopicKey | None] = {}
         self.raw: dict[str, list[str]] = {}
         self.listed = list(listed)
@@ -144,12 +144,12 @@ class FakeDeployment(Calls):
         self._call("concurrency")
         return self.executions
 
-    def network(self, vpc: str, subnets: Iterable[str]) -> Network:
+    def network(self, vpc: str, subnets: Iterable[str]) -> ClusterNetwork:
         """Endpoints of `endpoints`, a route out where `routed`."""
         self._call("network")
-        return Network(vpc=vpc, endpoints=frozenset(self.endpoints), routed=self.routed)
+        return ClusterNetwork(vpc=vpc, endpoints=frozenset(self.endpoints), routed=self.routed)
 
-    def identity(self) -> Identity:
+    def identity(self) -> CallerIdentity:
         """`who`."""
         self._call("identity")
         return self.who
@@ -204,7 +204,7 @@ class FakeDeployment(Calls):
         self._call("queue")
         return self.queues.get(name)
 
-    def table(self, name: str) -> Table | None:
+    def table(self, name: str) -> RecordTable | None:
         """One of `tables`."""
         self._call("table")
         return self.tables.get(name)
@@ -219,7 +219,7 @@ class FakeDeployment(Calls):
         self._call("targets")
         return self.aims.get(rule, [])
 
-    def alarms(self, prefix: str) -> Mapping[str, Alarm]:
+    def alarms(self, prefix: str) -> Mapping[str, DeploymentAlarm]:
         """`ringing`."""
         self._call("alarms")
         return {name: alarm for name, alarm in self.ringing.items() if name.startswith(prefix)}

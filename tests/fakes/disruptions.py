@@ -4,10 +4,10 @@ from datetime import UTC, datetime, timedelta
 from threading import RLock
 from typing import Any
 
-from leeward.disruption.command import Command, Decision, MethodName, Replacement
-from leeward.disruption.record import DisruptionRecord, SurgeNode
+from leeward.disruption.command import Command, CommandDecision, MethodName, PlannedReplacement
+from leeward.disruption.record import DisruptionRecord, LaunchedNode
 from leeward.model.instance import CapacityType
-from leeward.model.planning_memory import FailedCommand, SeenNode, WantedLaunch
+from leeward.model.planning_memory import FailedCommand, RememberedNode, WantedLaunch
 from simulation.aws.disruptions import SimDisruptions
 from tests.fakes.calls import Calls
 
@@ -37,19 +37,19 @@ class FakeDisruptions(Calls):
 
 def a_disruption(**more: Any) -> DisruptionRecord:
     """Two nodes become one of another group, a third one goes for good."""
-    coming = Replacement(
+    coming = PlannedReplacement(
         group="web-b", types=("m5.large",), zones=("us-east-1a",), capacity=CapacityType.SPOT, price=0.0312
     )
     commands = (
         Command(
-            decision=Decision.REPLACE,
+            decision=CommandDecision.REPLACE,
             nodes=("node-a", "node-b"),
             reason="cheaper",
             replacements=(coming,),
             savings=0.1688,
             cost=4.25,
         ),
-        Command(decision=Decision.DELETE, nodes=("node-c",), reason="its pods fit on other nodes"),
+        Command(decision=CommandDecision.DELETE, nodes=("node-c",), reason="its pods fit on other nodes"),
     )
     given: dict[str, Any] = {
         "cluster": "blue",
@@ -64,7 +64,9 @@ def a_disruption(**more: Any) -> DisruptionRecord:
         "orders": {"0.0": "us-east-1a/subnet-1"},
         "cooldowns": {"web-c": NOW - timedelta(minutes=3)},
         "ends": {"i-3": "gone"},
-        "launched": {"i-9": SurgeNode(command=0, replacement=0, group="web-b", zone="a", subnet="s", offset_by="i-9")},
+        "launched": {
+            "i-9": LaunchedNode(command=0, replacement=0, group="web-b", zone="a", subnet="s", offset_by="i-9")
+        },
         "retry": NOW + timedelta(minutes=1),
         "wanted": {
             "web-a": WantedLaunch(
@@ -72,7 +74,7 @@ def a_disruption(**more: Any) -> DisruptionRecord:
             )
         },
         "seen": {
-            "web-b/m5.large": SeenNode(
+            "web-b/m5.large": RememberedNode(
                 version="lt-1/2",
                 user_data="cdef",
                 labels={"team": "a"},

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from leeward.model.instance import Instance
-from leeward.model.load_balancing import Target, is_of
+from leeward.model.load_balancing import LoadBalancerTarget, is_of
 from tests.fakes.calls import Calls
 
 
@@ -12,9 +12,9 @@ class FakeLoadBalancers(Calls):
 
     def __init__(self) -> None:
         super().__init__()
-        self.registered: list[Target] = []
+        self.registered: list[LoadBalancerTarget] = []
 
-    def targets(self, _cluster: str, instance: Instance) -> Sequence[Target]:
+    def targets(self, _cluster: str, instance: Instance) -> Sequence[LoadBalancerTarget]:
         """Those at the instance."""
         self._call("targets")
         return tuple(target for target in self.registered if target.registered and is_of(target, instance))

@@ -9,8 +9,7 @@ from leeward.adapters import telemetry as adapters
 from leeward.adapters.entry import entry_point
 from leeward.disruption import telemetry as disruption
 from leeward.disruption.controller import PlannerResult
-from leeward.disruption.run import DisruptionRun, Ends
-from leeward.disruption.run import Next as DisruptionNext
+from leeward.disruption.run import DisruptionNext, DisruptionRun, Ends
 from leeward.interruption import metrics as interruption
 from leeward.interruption.batch import BatchResult, Record, RecordResult
 from leeward.interruption.decision import Action, Decision, RecordOutcome

@@ -8,8 +8,7 @@ import pytest
 
 from infra import dashboard
 from infra.dashboard_metrics import NOT_SHOWN
-from leeward.disruption.run import DisruptionRun
-from leeward.disruption.run import Next as DisruptionNext
+from leeward.disruption.run import DisruptionNext, DisruptionRun
 from leeward.termination.run import Next as TerminationNext
 from leeward.termination.run import Run as TerminationRun
 from leeward.upgrade.run import Next as UpgradeNext

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from leeward.model.facts import ClusterFacts, FactKind
 from leeward.model.pod import Pod
-from leeward.placement.replacement import Known, Leaving, plan_launch, replacement_scene
+from leeward.placement.replacement import LeavingInstance, PlacementFacts, plan_launch, replacement_scene
 from leeward.placement.scene import SeededChance
 from tests.fakes.builders import a_group, a_subnet, an_instance, shifted
 from tests.fakes.network import M5_LARGE
@@ -48,7 +48,7 @@ def situations(draw):
         Pod(namespace="shop", name=f"p-{n}", uid=f"{n}", node="n", phase="Running", host_network=draw(st.booleans()))
         for n in range(draw(st.integers(0, 20)))
     )
-    leaving = Leaving(
+    leaving = LeavingInstance(
         instance="i-0abc",
         zone=draw(st.sampled_from(ZONES)),
         subnet=subnets[0].id,
@@ -56,7 +56,7 @@ def situations(draw):
         pods=draw(st.sampled_from([pods, None])),
     )
     group = replace(a_group("web-a", "i-0abc"), subnets=tuple(subnet.id for subnet in subnets))
-    return group, leaving, Known(facts=facts, subnets=subnets, newcomers=newcomers)
+    return group, leaving, PlacementFacts(facts=facts, subnets=subnets, newcomers=newcomers)
 
 
 @given(situations())

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from leeward.blockers.blocker import Kind
+from leeward.blockers.blocker import BlockerKind
 from leeward.blockers.find import blockers
 from leeward.cli.blockers.inputs import node_inputs_of
 from leeward.model.well_known import KEPT_FOR
@@ -18,7 +18,7 @@ def kept(world):
     ports = world.world.system.ports
     now = ports.clock.now()
     reported = [one for scene in node_inputs_of(ports, fleets.CLUSTER, None, now) for one in blockers(scene, now)]
-    return {one.node: one for one in reported if one.kind is Kind.NODE_SCALE_DOWN_DISABLED}
+    return {one.node: one for one in reported if one.kind is BlockerKind.NODE_SCALE_DOWN_DISABLED}
 
 
 def annotated(world):

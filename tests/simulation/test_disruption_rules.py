@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from leeward.disruption.command import Command, Decision
-from leeward.disruption.record import GONE, STAYED, DisruptionOutcome, SurgeNode
+from leeward.disruption.command import Command, CommandDecision
+from leeward.disruption.record import GONE, STAYED, DisruptionOutcome, LaunchedNode
 from leeward.policy.document import Budget, DisruptionPolicy
 from local.cluster.nodes import NodeSpec
 from simulation.aws.books import Book
@@ -18,7 +18,7 @@ from tests.fakes.disruptions import a_disruption
 from tests.simulation.view_stand_in import INSTANCE, NODE, World
 
 MINE = {Rule.SPENT, Rule.DISRUPTION, Rule.RESTORED, Rule.STALE_TAINT}
-GOES = (Command(decision=Decision.DELETE, nodes=(NODE,), reason="empty"),)
+GOES = (Command(decision=CommandDecision.DELETE, nodes=(NODE,), reason="empty"),)
 
 
 def a_world(nodes=1, **record):
@@ -150,7 +150,7 @@ def test_a_round_may_shrink_a_group_by_the_nodes_it_shows_and_no_further():
 @pytest.mark.parametrize(("end", "owed"), [(GONE, 0), (STAYED, 1)])
 def test_a_launch_is_meant_to_stay_when_a_node_went_for_it_and_owed_when_none_did(end, owed):
     other, own = Book(), Book()
-    record = a_world(launched={"i-9": SurgeNode(command=0, replacement=0, group="web-b")}).disruptions["blue"]
+    record = a_world(launched={"i-9": LaunchedNode(command=0, replacement=0, group="web-b")}).disruptions["blue"]
     books = DisruptionBooks({GROUP: own, "web-b": other})
     other.launched()
     requested = replace(record, requested=True)
@@ -167,9 +167,9 @@ def test_one_command_shrinks_the_group_whatever_becomes_of_the_launches_of_anoth
     """One node is deleted, another one replaced by two. Where that one stays, its launches have to be offset, and the
     deletion has offset none of them.
     """
-    commands = (*GOES, Command(decision=Decision.REPLACE, nodes=("node-b",), reason="expired"))
+    commands = (*GOES, Command(decision=CommandDecision.REPLACE, nodes=("node-b",), reason="expired"))
     nodes = {NODE: INSTANCE, "node-b": "i-0b"}
-    launched = {f"i-9{number}": SurgeNode(command=1, replacement=number, group=GROUP) for number in range(2)}
+    launched = {f"i-9{number}": LaunchedNode(command=1, replacement=number, group=GROUP) for number in range(2)}
     record = a_world(commands=commands, members=dict.fromkeys(nodes, GROUP), launched=launched).disruptions["blue"]
     record = replace(record, nodes=nodes)
     book = Book()

@@ -191,12 +191,12 @@ def test_a_webhook_fails_the_evictions_of_its_workload_alone():
     world.timeline.run_until(world.timeline.now() + 120)
     world.injector.refused["web"] = world.timeline.now() + 600
     world.injector.active = True
-    from leeward.adapters.kubernetes.answers import Request
+    from leeward.adapters.kubernetes.answers import ApiRequest
 
     pod = next(iter(world.cluster.store.each("pods")))["metadata"]["name"]
-    request = Request(verb="create", resource="pods/eviction", path=f"default/{pod}")
+    request = ApiRequest(verb="create", resource="pods/eviction", path=f"default/{pod}")
     assert world.kubernetes.admission(request).status == 500
-    assert world.kubernetes.admission(Request(verb="patch", resource="nodes", path="node")) is None
+    assert world.kubernetes.admission(ApiRequest(verb="patch", resource="nodes", path="node")) is None
     world.injector.refused.clear()
     assert world.kubernetes.admission(request) is None
 

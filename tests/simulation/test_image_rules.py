@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from leeward.disruption.command import Command, Decision, MethodName
+from leeward.disruption.command import Command, CommandDecision, MethodName
 from leeward.model import well_known
 from leeward.model.group import GroupInstance
 from leeward.policy.document import DisruptionPolicy
@@ -89,7 +89,7 @@ def test_drift_reported_long_after_the_image_has_moved_back_is_found():
 def test_a_node_that_is_replaced_for_drift_without_any_is_found(method, found):
     watched = Watched()
     began = datetime.fromtimestamp(watched.world.now, UTC)
-    gone = Command(decision=Decision.DELETE, nodes=(NODE,), reason="it has drifted")
+    gone = Command(decision=CommandDecision.DELETE, nodes=(NODE,), reason="it has drifted")
     given = {"commands": (gone,), "nodes": {NODE: INSTANCE}, "members": {NODE: GROUP}, "dropped": {}, "began": began}
     watched.world.disruptions = {"blue": a_disruption(method=method, requested=True, **given)}
     assert watched.broken() == found

@@ -9,7 +9,7 @@ import pytest
 from leeward.errors import AccessDeniedError, AwsUnavailableError, AwsUnreachableError, ThrottledError
 from leeward.model import well_known
 from leeward.model.attachment import VolumeAttachment
-from leeward.model.load_balancing import Target, TargetKind
+from leeward.model.load_balancing import LoadBalancerTarget, TargetKind
 from leeward.model.pod import Deployment, Owner
 from leeward.model.termination import CauseKind
 from leeward.policy.document import DrainPolicy
@@ -31,7 +31,7 @@ IN_A_SET = Owner(api_version="apps/v1", kind="ReplicaSet", name="web-5d4")
 
 
 def a_target(state="healthy", *, kind=TargetKind.INSTANCE, id_=I):
-    return Target(group="k8s-shop-web", kind=kind, id=id_, port=30080, state=state)
+    return LoadBalancerTarget(group="k8s-shop-web", kind=kind, id=id_, port=30080, state=state)
 
 
 def each_second(system, look):

@@ -5,8 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from leeward.disruption.run import DisruptionRun
-from leeward.disruption.run import Next as DisruptionNext
+from leeward.disruption.run import DisruptionNext, DisruptionRun
 from leeward.model.termination import CauseKind
 from leeward.policy.document import DrainPolicy
 from leeward.termination.run import Next as TerminationNext

@@ -20,7 +20,7 @@ _RECORDS = ("autoscaling", "dynamodb", "ec2")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Need:
+class ColdStartNeed:
     """Modules that nearly every event of a function imports, and services that it calls. A client that few events need
     is made by them: executions of a reconciler or a planner, zonal shifts.
     """
@@ -29,10 +29,14 @@ class Need:
     services: tuple[str, ...]
 
 
-NEEDS: Mapping[str, Need] = {
-    "leeward.interruption.handler.handle": Need(modules=_POLICIES, services=(*_RECORDS, *_CLUSTERS, "stepfunctions")),
-    "leeward.termination.handler.terminate": Need(modules=_POLICIES, services=(*_RECORDS, "ssm", "stepfunctions")),
-    "leeward.termination.drain_handler.drain": Need(
+NEEDS: Mapping[str, ColdStartNeed] = {
+    "leeward.interruption.handler.handle": ColdStartNeed(
+        modules=_POLICIES, services=(*_RECORDS, *_CLUSTERS, "stepfunctions")
+    ),
+    "leeward.termination.handler.terminate": ColdStartNeed(
+        modules=_POLICIES, services=(*_RECORDS, "ssm", "stepfunctions")
+    ),
+    "leeward.termination.drain_handler.drain": ColdStartNeed(
         modules=(
             *_POLICIES,
             "leeward.termination.replacing",
@@ -41,7 +45,7 @@ NEEDS: Mapping[str, Need] = {
         ),
         services=(*_RECORDS, *_CLUSTERS, "elbv2"),
     ),
-    "leeward.reconcile.handler.reconcile": Need(
+    "leeward.reconcile.handler.reconcile": ColdStartNeed(
         modules=(
             *_POLICIES,
             "leeward.reconcile.reconciler",
@@ -56,7 +60,7 @@ NEEDS: Mapping[str, Need] = {
         ),
         services=(*_RECORDS, *_CLUSTERS),
     ),
-    "leeward.sync.handler.handle": Need(
+    "leeward.sync.handler.handle": ColdStartNeed(
         modules=(
             *_POLICIES,
             "leeward.sync.templates",
@@ -66,7 +70,7 @@ NEEDS: Mapping[str, Need] = {
         ),
         services=(*_RECORDS, *_CLUSTERS),
     ),
-    "leeward.upgrade.handler.upgrade": Need(
+    "leeward.upgrade.handler.upgrade": ColdStartNeed(
         modules=(
             *_POLICIES,
             "leeward.upgrade.managed.steps",
@@ -78,7 +82,7 @@ NEEDS: Mapping[str, Need] = {
         ),
         services=(*_RECORDS, *_CLUSTERS),
     ),
-    "leeward.disruption.handler.plan_disruptions": Need(
+    "leeward.disruption.handler.plan_disruptions": ColdStartNeed(
         modules=(
             *_POLICIES,
             "leeward.disruption.controller",
@@ -87,7 +91,7 @@ NEEDS: Mapping[str, Need] = {
         ),
         services=(*_RECORDS, *_CLUSTERS),
     ),
-    "leeward.disruption.handler.disrupt": Need(
+    "leeward.disruption.handler.disrupt": ColdStartNeed(
         modules=(*_POLICIES, "leeward.disruption.steps", f"{_AWS}.catalog", f"{_AWS}.workflow_records"),
         services=(*_RECORDS, *_CLUSTERS, "stepfunctions"),
     ),
@@ -107,7 +111,7 @@ def initialize(environment: Mapping[str, str] = os.environ) -> None:
         gc.freeze()  # nor do the collections of later events walk through them
 
 
-def _prepare(need: Need) -> None:
+def _prepare(need: ColdStartNeed) -> None:
     for module in need.modules:
         import_module(module)
     wiring = import_module("leeward.adapters.wiring")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 if TYPE_CHECKING:
     from leeward.adapters.aws.clients import AwsClients
-    from leeward.adapters.aws.table import Table
+    from leeward.adapters.aws.table import DynamoTable
     from leeward.adapters.pauses import KnownPauses
     from leeward.adapters.settings import ServedCluster
     from leeward.ports.autoscaling import GroupChanges, Maxima
@@ -51,7 +51,7 @@ def price_list_of(clients: AwsClients) -> PriceList:
     return AwsPriceList(clients)
 
 
-def catalog_of(table: Table) -> Catalog:
+def catalog_of(table: DynamoTable) -> Catalog:
     """Build the store of facts that fn sync keeps."""
     from leeward.adapters.aws.catalog import DynamoCatalog
 
@@ -95,7 +95,7 @@ def group_changes_of(clients: AwsClients) -> GroupChanges:
     return AutoScalingGroupChanges(clients)
 
 
-def maxima_of(table: Table, scope: str = "") -> Maxima:
+def maxima_of(table: DynamoTable, scope: str = "") -> Maxima:
     """Build the store of raised maximum sizes of the groups of one account and Region."""
     from leeward.adapters.aws.maxima import DynamoMaxima
 
@@ -130,28 +130,28 @@ def alarms_of(clients: AwsClients) -> Alarms:
     return CloudWatchAlarms(clients)
 
 
-def upgrades_of(table: Table, scope: str = "") -> Upgrades:
+def upgrades_of(table: DynamoTable, scope: str = "") -> Upgrades:
     """Build the store of upgrade records of the groups of one account and Region."""
     from leeward.adapters.aws.workflow_records import DynamoUpgrades
 
     return DynamoUpgrades(table, scope)
 
 
-def disruptions_of(table: Table) -> Disruptions:
+def disruptions_of(table: DynamoTable) -> Disruptions:
     """Build the store of disruption records."""
     from leeward.adapters.aws.workflow_records import DynamoDisruptions
 
     return DynamoDisruptions(table)
 
 
-def pauses_of(table: Table) -> PauseSwitches:
+def pauses_of(table: DynamoTable) -> PauseSwitches:
     """Build the store of pauses."""
     from leeward.adapters.aws.pauses import DynamoPauses
 
     return DynamoPauses(table)
 
 
-def policy_store_of(table: Table) -> PolicyStore:
+def policy_store_of(table: DynamoTable) -> PolicyStore:
     """Build the store of applied policies."""
     from leeward.adapters.aws.applied_policies import DynamoPolicies
 
@@ -176,9 +176,9 @@ def raw_aws_of(clients: AwsClients, home: AwsClients, policy_prefix: str, table:
     """Build the reader of AWS' answers for a snapshot folder. `home`: clients of the deployment, for its policies."""
     from leeward.adapters.aws.applied_policies import DynamoPolicies
     from leeward.adapters.aws.raw_output import AwsRawOutput
-    from leeward.adapters.aws.table import Table
+    from leeward.adapters.aws.table import DynamoTable
 
-    return AwsRawOutput(clients, policy_prefix, DynamoPolicies(Table(home, table)).read, home)
+    return AwsRawOutput(clients, policy_prefix, DynamoPolicies(DynamoTable(home, table)).read, home)
 
 
 def recovery_of(clients: AwsClients, served: Sequence[ServedCluster], home: str) -> RecoveryController:

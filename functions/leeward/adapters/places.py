@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from leeward.adapters.aws.member import MemberRole
-from leeward.ports.places import AwsPorts, Nowhere, Place
+from leeward.ports.places import AwsPlace, AwsPorts, Nowhere
 
 if TYPE_CHECKING:
     from leeward.adapters.aws.clients import AwsClients
@@ -54,7 +54,7 @@ class Accounts:
 
     def places(
         self, clusters: Sequence[ServedCluster], ports_of: Callable[[AwsClients, str], Mapping[str, Any]]
-    ) -> tuple[Place, ...]:
+    ) -> tuple[AwsPlace, ...]:
         """Return the accounts and Regions of the clusters. `ports_of`: builds the fields of `AwsPorts` over one set of
         clients, with what stands before the names of groups in the table's keys: `ACCOUNT/REGION/`, nothing for the
         deployment's own.
@@ -63,7 +63,7 @@ class Accounts:
         for cluster in clusters:
             there.setdefault((cluster.account, cluster.region), []).append(cluster)
         return tuple(
-            Place(
+            AwsPlace(
                 account=account,
                 region=region,
                 clusters=tuple(cluster.name for cluster in served),

@@ -71,7 +71,7 @@ class Settings:
     @classmethod
     def from_env(cls, environment: Mapping[str, str]) -> "Settings":
         """Read the settings. Raises InvalidInputError with one line per problem: name, found, expected."""
-        reader = _Reader(environment)
+        reader = _SettingsReader(environment)
         access = reader.read("KUBERNETES_ACCESS", KubernetesAccess, "one of taint, act, none")
         clusters = reader.read("CLUSTERS", _clusters, _CLUSTERS_EXPECTED) or ()
         elsewhere = any(cluster.member_role for cluster in clusters)
@@ -118,7 +118,7 @@ _CLUSTER_KEYS = {
 }
 
 
-class _Reader:
+class _SettingsReader:
     """Reader of variables that collects their errors."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:

@@ -24,7 +24,7 @@ from leeward.adapters.aws.groups import AutoScalingGroups
 from leeward.adapters.aws.instances import Ec2Instances, Ec2Network
 from leeward.adapters.aws.policies import ParameterStorePolicies
 from leeward.adapters.aws.queues import SqsDeadLetters, SqsRedelivery
-from leeward.adapters.aws.table import Table
+from leeward.adapters.aws.table import DynamoTable
 from leeward.adapters.lazy import lazy
 from leeward.adapters.settings import KubernetesAccess, ServedCluster, Settings
 from leeward.adapters.telemetry import event_lost, throttled
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from leeward.adapters.caller import Elsewhere
     from leeward.adapters.places import Accounts
     from leeward.ports.clock import Clock
-    from leeward.ports.doctor import Deployment
+    from leeward.ports.doctor import DeploymentReader
     from leeward.ports.executions import PastExecutions
-    from leeward.ports.places import Place
+    from leeward.ports.places import AwsPlace
     from leeward.ports.raw import RawAws
     from leeward.ports.records import PastTerminations
 
@@ -142,7 +142,7 @@ def command_line_history(
     from leeward.adapters.aws.past_terminations import DynamoPastTerminations  # late: no function has it
 
     ports = command_line_ports(cluster, region, account, profile=profile)
-    return ports, DynamoPastTerminations(Table(AwsClients(region, profile), TABLE_NAME))
+    return ports, DynamoPastTerminations(DynamoTable(AwsClients(region, profile), TABLE_NAME))
 
 
 def command_line_raw(
@@ -158,7 +158,7 @@ def command_line_raw(
 
 def command_line_deployment(
     region: str | None = None, *, profile: str | None = None, elsewhere: Elsewhere | None = None
-) -> Deployment:
+) -> DeploymentReader:
     """Build the reader of the deployment for `leeward doctor`, with the caller's own credentials; `elsewhere`: of the
     account and Region of a cluster, in which the deployment has neither function nor table.
     """
@@ -195,13 +195,13 @@ def build(
     `access`: the credentials for a cluster; `say` takes messages that matter although nothing fails, `event_lost` each
     Event that could not be written.
     """
-    table = Table(clients, settings.table_name)
+    table = DynamoTable(clients, settings.table_name)
     policy_store, pauses = lazy(adapters.policy_store_of, table), lazy(adapters.pauses_of, table)
     policies = ParameterStorePolicies(clients, clock, settings.policy_prefix, policy_store)
     known_pauses = lazy(adapters.known_pauses_of, pauses, clock)
     of_account = (access, event_lost, accounts.clients_of if accounts else None)
     own = _aws_ports(settings, clock, table, say, clients)
-    places: tuple[Place, ...] = ()
+    places: tuple[AwsPlace, ...] = ()
     if accounts is not None:
         places = accounts.places(settings.clusters, partial(_aws_ports, settings, clock, table, say))
         own = dict.fromkeys(own, accounts.nowhere)
@@ -229,7 +229,12 @@ def build(
 
 
 def _aws_ports(
-    settings: Settings, clock: Clock, table: Table, say: Callable[[str], None], clients: AwsClients, scope: str = ""
+    settings: Settings,
+    clock: Clock,
+    table: DynamoTable,
+    say: Callable[[str], None],
+    clients: AwsClients,
+    scope: str = "",
 ) -> dict[str, Any]:
     """Return the fields of `ports.places.AwsPorts`, which act in the clients' account and Region. `scope`:
     `ACCOUNT/REGION/`, before the names of groups in the table's keys.

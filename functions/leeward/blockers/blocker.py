@@ -9,7 +9,7 @@ from leeward.model.pod import Pod, deployment_named_by
 from leeward.model.times import format_instant
 
 
-class Kind(StrEnum):
+class BlockerKind(StrEnum):
     """Closed set of conditions that can block a node.
 
     The opt-outs (`do-not-disrupt`, `safe-to-evict`, `disruption-window`, and all that begin with `node-` or `policy-`)
@@ -54,7 +54,7 @@ class Blocker:
     node: str
     pod: str | None
     owner: str
-    kind: Kind
+    kind: BlockerKind
     object: str
     until: datetime | None
     fix: str
@@ -70,7 +70,7 @@ class Blocker:
             "object": self.object,
             "until": format_instant(self.until) if self.until else None,
             "fix": self.fix,
-            **({"since": format_instant(self.since)} if self.since and self.kind is Kind.FOREIGN_TAINT else {}),
+            **({"since": format_instant(self.since)} if self.since and self.kind is BlockerKind.FOREIGN_TAINT else {}),
         }
 
 

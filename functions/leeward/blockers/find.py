@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from typing import assert_never
 
 from leeward.blockers import commands
-from leeward.blockers.blocker import Blocker, Kind, owner_of
+from leeward.blockers.blocker import Blocker, BlockerKind, owner_of
 from leeward.blockers.inputs import NodeInputs, ProtectionOwner, WaitingHook
 from leeward.blockers.pods import of_plan, of_pods
 from leeward.disruption.do_not_disrupt import DO_NOT_CONSOLIDATE, OptOut, node_opt_outs
@@ -28,11 +28,15 @@ from leeward.termination.drain_plan import force_delete_at, plan_drain, with_sur
 from leeward.termination.settling import HeldVolume
 
 BLOCKED_BY_OPT_OUT = {
-    DO_NOT_CONSOLIDATE: (Kind.NODE_DO_NOT_CONSOLIDATE, "consolidation"),
-    SCALE_DOWN_DISABLED: (Kind.NODE_SCALE_DOWN_DISABLED, "consolidation and emptiness"),
+    DO_NOT_CONSOLIDATE: (BlockerKind.NODE_DO_NOT_CONSOLIDATE, "consolidation"),
+    SCALE_DOWN_DISABLED: (BlockerKind.NODE_SCALE_DOWN_DISABLED, "consolidation and emptiness"),
 }
 PAUSED = "paused"  # `leeward.upgrade.status.Phase`, which imports the blockers and so cannot be imported here
-KINDS = {Stage.WEBHOOK: Kind.WEBHOOK, Stage.POLICY: Kind.ADMISSION_POLICY, Stage.SERVER: Kind.EVICTION_FAILS}
+KINDS = {
+    Stage.WEBHOOK: BlockerKind.WEBHOOK,
+    Stage.POLICY: BlockerKind.ADMISSION_POLICY,
+    Stage.SERVER: BlockerKind.EVICTION_FAILS,
+}
 CONFIGURATIONS = "kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations"
 
 
@@ -59,7 +63,7 @@ def of_opt_outs(inputs: NodeInputs) -> Iterator[Blocker]:
         if opt_out.key == SCALE_DOWN_DISABLED and inputs.protection_owner is not None:
             yield of_protection(opt_out, inputs.protection_owner, inputs)
             continue
-        kind, what = BLOCKED_BY_OPT_OUT.get(opt_out.key, (Kind.NODE_DO_NOT_DISRUPT, "every voluntary method"))
+        kind, what = BLOCKED_BY_OPT_OUT.get(opt_out.key, (BlockerKind.NODE_DO_NOT_DISRUPT, "every voluntary method"))
         yield Blocker(
             node=inputs.node.name,
             pod=None,
@@ -75,7 +79,7 @@ def of_opt_outs(inputs: NodeInputs) -> Iterator[Blocker]:
             node=inputs.node.name,
             pod=None,
             owner=f"NodePolicy/{policy.name}",
-            kind=Kind.POLICY_DO_NOT_DISRUPT,
+            kind=BlockerKind.POLICY_DO_NOT_DISRUPT,
             object=f"policy {policy.name}: disruption.doNotDisrupt",
             until=None,
             fix=f"it holds up every voluntary method: set disruption.doNotDisrupt: false in policy {policy.name}",
@@ -91,7 +95,7 @@ def of_foreign_taints(node: Node, now: datetime) -> Iterator[Blocker]:
             node=node.name,
             pod=None,
             owner=f"Controller/{FOREIGN_TAINTS[key]}",
-            kind=Kind.FOREIGN_TAINT,
+            kind=BlockerKind.FOREIGN_TAINT,
             object=f"taint {key}",
             until=None,
             fix=(
@@ -114,7 +118,7 @@ def _attached(held: HeldVolume, inputs: NodeInputs, time_out: timedelta, now: da
         node=inputs.node.name,
         pod=waiting.key if waiting else None,
         owner=_volume_owner(held, waiting),
-        kind=Kind.VOLUME_ATTACHED,
+        kind=BlockerKind.VOLUME_ATTACHED,
         object=f"volumeattachment {attachment.name}",
         until=since + time_out,
         fix=(
@@ -155,7 +159,7 @@ def _held_back(waiting: WaitingHook, inputs: NodeInputs) -> Blocker:
         node=inputs.node.name,
         pod=None,
         owner=f"AutoScalingGroup/{hook.group}",
-        kind=Kind.LIFECYCLE_HOOK,
+        kind=BlockerKind.LIFECYCLE_HOOK,
         object=f"hook {hook.group}/{hook.name}",
         until=waiting.until,
         fix=f"{who}: {answer}",
@@ -171,7 +175,7 @@ def of_protection(opt_out: OptOut, owner: ProtectionOwner, inputs: NodeInputs) -
         node=inputs.node.name,
         pod=None,
         owner=f"Disruption/{number}" if of_disruption else f"Upgrade/{owner.name}",
-        kind=Kind.NODE_SCALE_DOWN_DISABLED,
+        kind=BlockerKind.NODE_SCALE_DOWN_DISABLED,
         object=f"annotation {opt_out.key}={opt_out.value}, for {what}",
         until=owner.until,
         fix=f"it holds up consolidation and emptiness for {what}: {_left_behind(owner, inputs) or fix}",

@@ -6,12 +6,18 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from leeward.blockers.blocker import Blocker, Kind
+from leeward.blockers.blocker import Blocker, BlockerKind
 from leeward.disruption.blocked_nodes import BLOCKED_LONG
 from leeward.model.times import format_instant
 
 BY_AUTHORS = frozenset(
-    {Kind.DO_NOT_DISRUPT, Kind.SAFE_TO_EVICT, Kind.DISRUPTION_WINDOW, Kind.BEYOND_LIMITS, Kind.POD_FINALIZER}
+    {
+        BlockerKind.DO_NOT_DISRUPT,
+        BlockerKind.SAFE_TO_EVICT,
+        BlockerKind.DISRUPTION_WINDOW,
+        BlockerKind.BEYOND_LIMITS,
+        BlockerKind.POD_FINALIZER,
+    }
 )
 
 

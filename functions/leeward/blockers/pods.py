@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import assert_never
 
 from leeward.blockers import commands
-from leeward.blockers.blocker import Blocker, Kind, owner_of, resource_of
+from leeward.blockers.blocker import Blocker, BlockerKind, owner_of, resource_of
 from leeward.blockers.inputs import NodeInputs
 from leeward.budgets.pdb import Forbids, Refusal, bound
 from leeward.disruption.do_not_disrupt import WINDOW_EXPECTED, OptOut, pod_opt_outs
@@ -24,17 +24,17 @@ from leeward.termination.drain_plan import (
     tolerates_disruption_taint,
 )
 
-REFUSED = {Protection.UNMANAGED: Kind.UNMANAGED_POD, Protection.LOCAL_DATA: Kind.LOCAL_DATA}
+REFUSED = {Protection.UNMANAGED: BlockerKind.UNMANAGED_POD, Protection.LOCAL_DATA: BlockerKind.LOCAL_DATA}
 OPT_OUTS = {
-    well_known.SAFE_TO_EVICT: Kind.SAFE_TO_EVICT,
-    well_known.DISRUPTION_WINDOW: Kind.DISRUPTION_WINDOW,
+    well_known.SAFE_TO_EVICT: BlockerKind.SAFE_TO_EVICT,
+    well_known.DISRUPTION_WINDOW: BlockerKind.DISRUPTION_WINDOW,
 }
 KINDS = {
-    Forbids.NONE_NOW: Kind.PDB_NONE_NOW,
-    Forbids.NEVER: Kind.PDB_NEVER,
-    Forbids.SYNC_FAILED: Kind.PDB_SYNC_FAILED,
-    Forbids.SEVERAL: Kind.PDB_SEVERAL,
-    Forbids.FAILING_POD: Kind.PDB_FAILING_POD,
+    Forbids.NONE_NOW: BlockerKind.PDB_NONE_NOW,
+    Forbids.NEVER: BlockerKind.PDB_NEVER,
+    Forbids.SYNC_FAILED: BlockerKind.PDB_SYNC_FAILED,
+    Forbids.SEVERAL: BlockerKind.PDB_SEVERAL,
+    Forbids.FAILING_POD: BlockerKind.PDB_FAILING_POD,
 }
 
 
@@ -110,7 +110,7 @@ def _tolerant(pod: Pod, inputs: NodeInputs) -> Blocker:
         node=inputs.node.name,
         pod=pod.key,
         owner=owner_of(pod),
-        kind=Kind.TOLERATES_TAINT,
+        kind=BlockerKind.TOLERATES_TAINT,
         object=f"toleration of {what}",
         until=min((moment for moment in (inputs.deadline, inputs.drain_ends) if moment), default=None),
         fix=(
@@ -123,14 +123,14 @@ def _tolerant(pod: Pod, inputs: NodeInputs) -> Blocker:
 
 def _stuck(pod: Pod, ended: datetime) -> Blocker:
     if pod.finalizers:
-        kind, what = Kind.POD_FINALIZER, f"finalizer {', '.join(pod.finalizers)}"
+        kind, what = BlockerKind.POD_FINALIZER, f"finalizer {', '.join(pod.finalizers)}"
         fix = (
             f"it has ended but keeps {what}: find out why its controller does not take it off "
             f"({commands.describe(pod)}); as a last resort kubectl patch pod -n {pod.namespace} {pod.name} "
             """--type merge -p '{"metadata":{"finalizers":null}}'"""
         )
     else:
-        kind, what = Kind.STUCK_POD, f"pod {pod.key}"
+        kind, what = BlockerKind.STUCK_POD, f"pod {pod.key}"
         fix = (
             "its grace is over and the kubelet has not confirmed its end: look at the node's kubelet and container "
             f"runtime ({commands.describe(pod)}); once it surely runs no more, {commands.delete(pod)} --force "
@@ -159,7 +159,7 @@ def _opted_out(pod: Pod, opt_out: OptOut) -> Blocker:
         node=pod.node,
         pod=pod.key,
         owner=owner_of(pod),
-        kind=OPT_OUTS.get(opt_out.key, Kind.DO_NOT_DISRUPT),
+        kind=OPT_OUTS.get(opt_out.key, BlockerKind.DO_NOT_DISRUPT),
         object=f"annotation {opt_out.key}={opt_out.value}",
         until=opt_out.until,
         since=pod.started,
@@ -177,7 +177,7 @@ def _unmovable(pod: Pod) -> Blocker:
         node=pod.node,
         pod=pod.key,
         owner=owner_of(pod),
-        kind=Kind.BEYOND_LIMITS,
+        kind=BlockerKind.BEYOND_LIMITS,
         object=pod.beyond_limit,
         until=None,
         since=pod.started,

@@ -14,7 +14,7 @@ from leeward.errors import LeewardError, NotDeployedError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from leeward.model.planning_memory import SeenNode
+    from leeward.model.planning_memory import RememberedNode
     from leeward.snapshot.cluster import ClusterSnapshot
 
 NO_ALARMS = "disruption.alarms are not judged: a snapshot folder holds no alarms (they are read with --cluster NAME)"
@@ -53,7 +53,7 @@ def _with_alarms(state: ClusterSnapshot, context: ClusterContext) -> ClusterSnap
     return replace(state, warnings=(*state.warnings, *warning))
 
 
-def _seen(context: ClusterContext) -> Mapping[str, SeenNode]:
+def _seen(context: ClusterContext) -> Mapping[str, RememberedNode]:
     """Return what the last nodes of groups showed; of a table that cannot be read `_with_disruptions` tells."""
     try:
         record = context.ports.disruptions.read(context.cluster)

@@ -15,7 +15,7 @@ from leeward.cli.tables import Table
 from leeward.doctor.checks.account import without_credentials
 from leeward.doctor.diagnosis import diagnose, healthy
 from leeward.doctor.finding import PART_OF, Finding, Part, State
-from leeward.doctor.reading import Unavailable, read
+from leeward.doctor.reading import UnreadFact, read
 from leeward.errors import InvalidInputError
 
 DESCRIPTION = """Checks every part of the deployment (functions, state machines, queues, rules, schedules, alarms,
@@ -55,7 +55,7 @@ def _findings(arguments: argparse.Namespace) -> Sequence[Finding]:
     profile = profile_of(arguments)
     deployment = wiring.command_line_deployment(arguments.region, **profile)
     identity = read("sts:GetCallerIdentity", deployment.identity)
-    if isinstance(identity, Unavailable):
+    if isinstance(identity, UnreadFact):
         return without_credentials(identity)
     note_origin(arguments, [(identity.account, identity.region)])
     access = access_of(arguments)

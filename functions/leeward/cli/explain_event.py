@@ -21,7 +21,7 @@ from leeward.interruption.lookup import look_up, name_instances
 from leeward.interruption.parse import parse
 from leeward.interruption.world import World
 from leeward.model.instance_nodes import nodes_by_instance
-from leeward.model.message import InterruptionMessage, Kind, Message, hook_of
+from leeward.model.message import InterruptionMessage, Message, MessageKind, hook_of
 from leeward.model.termination import Status, TerminationRecord, execution_name
 from leeward.model.times import format_instant
 from leeward.ports.records import Claims
@@ -30,12 +30,12 @@ STDIN = "-"
 QUEUE_NAME = "leeward-interruption"  # its hooks are Leeward's; offline the account is not known
 WITH_DEADLINE = frozenset(
     {
-        Kind.SPOT_INTERRUPTION,
-        Kind.CAPACITY_RESERVATION,
-        Kind.CAPACITY_BLOCK,
-        Kind.SCHEDULED_CHANGE,
-        Kind.ASG_TERMINATE,
-        Kind.REPLACE_ROOT_VOLUME,
+        MessageKind.SPOT_INTERRUPTION,
+        MessageKind.CAPACITY_RESERVATION,
+        MessageKind.CAPACITY_BLOCK,
+        MessageKind.SCHEDULED_CHANGE,
+        MessageKind.ASG_TERMINATE,
+        MessageKind.REPLACE_ROOT_VOLUME,
     }
 )
 DESCRIPTION = """Shows what a message of the interruption queue says and what follows from it: for which instances,

@@ -16,8 +16,8 @@ from leeward.isolation import attempt
 
 if TYPE_CHECKING:
     from leeward.adapters.caller import Elsewhere
-    from leeward.doctor.facts import Identity, Served
-    from leeward.ports.doctor import Deployment
+    from leeward.doctor.facts import CallerIdentity, Served
+    from leeward.ports.doctor import DeploymentReader
 
 OPTION = "--cluster-profile"
 REFUSED = (
@@ -53,7 +53,7 @@ def access_of(arguments: argparse.Namespace) -> dict[str, Any]:
     return {**profile_of(arguments), "elsewhere": arguments.elsewhere}
 
 
-def served_by(deployment: Deployment) -> tuple[Served, ...] | None:
+def served_by(deployment: DeploymentReader) -> tuple[Served, ...] | None:
     """Return the clusters that the first readable function names; None where the functions that exist name none. Raises
     the error of the first function where one cannot be read.
     """
@@ -125,7 +125,7 @@ def _elsewhere(arguments: argparse.Namespace) -> Elsewhere:
     return there
 
 
-def _known(arguments: argparse.Namespace) -> tuple[Identity, tuple[Served, ...] | None]:
+def _known(arguments: argparse.Namespace) -> tuple[CallerIdentity, tuple[Served, ...] | None]:
     """Return the deployment's account and Region, and the clusters that it serves."""
     from leeward.adapters import wiring
 
@@ -133,7 +133,7 @@ def _known(arguments: argparse.Namespace) -> tuple[Identity, tuple[Served, ...] 
     return deployment.identity(), served_by(deployment)
 
 
-def _cluster(name: str, served: tuple[Served, ...] | None, home: Identity) -> Served:
+def _cluster(name: str, served: tuple[Served, ...] | None, home: CallerIdentity) -> Served:
     """Return the cluster of the deployment's settings. Raises InvalidInputError."""
     where = _place(home.account, home.region)
     if served is None:

@@ -14,7 +14,7 @@ from leeward.cli.confirmation import check_can_ask, confirm
 from leeward.cli.context import ClusterContext
 from leeward.cli.output import emit, tell
 from leeward.cli.tables import Report
-from leeward.disruption.command import Command, MethodName, Plan
+from leeward.disruption.command import Command, DisruptionPlan, MethodName
 from leeward.disruption.observation import observe
 from leeward.disruption.plan import validate
 from leeward.disruption.record import DisruptionRecord
@@ -39,7 +39,7 @@ class Request:
     `document`: the plan's JSON.
     """
 
-    plan: Plan
+    plan: DisruptionPlan
     snapshot: ClusterSnapshot
     last: DisruptionRecord | None
     document: dict[str, Any]

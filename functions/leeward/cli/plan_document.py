@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from leeward.disruption.alternatives import RefusedTarget
-from leeward.disruption.command import Command, MethodName, Plan, Verdict
+from leeward.disruption.command import Command, DisruptionPlan, MethodName, MethodVerdict
 from leeward.model.node import Node
 from leeward.model.quantity import CPU, MEMORY
 from leeward.snapshot.cluster import ClusterSnapshot
@@ -43,7 +43,7 @@ class NodeUse:
 
 
 def to_json(
-    plan: Plan,
+    plan: DisruptionPlan,
     snapshot: ClusterSnapshot,
     *,
     listed: Collection[str],
@@ -101,14 +101,14 @@ def _totals(nodes: Sequence[Node], commands: Sequence[Command], snapshot: Cluste
     }
 
 
-def _may_go_on(plan: Plan, names: Iterable[str]) -> bool:
+def _may_go_on(plan: DisruptionPlan, names: Iterable[str]) -> bool:
     """Return whether a later run may remove one of these nodes by the method that acts."""
     verdicts = (plan.verdicts[name].get(plan.method) for name in names) if plan.commands and plan.method else ()
     return any(verdict is not None and verdict.candidate and not verdict.stays for verdict in verdicts)
 
 
 def not_considered(
-    verdicts: Mapping[str, Mapping[MethodName, Verdict]], names: Iterable[str], method: MethodName
+    verdicts: Mapping[str, Mapping[MethodName, MethodVerdict]], names: Iterable[str], method: MethodName
 ) -> list[dict[str, Any]]:
     """Return the causes for which the method did not consider nodes, each with its nodes: most nodes first."""
     causes: dict[str, dict[str, Any]] = {}
@@ -152,7 +152,7 @@ def command_json(command: Command) -> dict[str, Any]:
 
 
 def _node(
-    node: Node, verdicts: Mapping[MethodName, Verdict], snapshot: ClusterSnapshot, use: NodeUse
+    node: Node, verdicts: Mapping[MethodName, MethodVerdict], snapshot: ClusterSnapshot, use: NodeUse
 ) -> dict[str, Any]:
     group, capacity = snapshot.group_of(node), snapshot.capacity_of(node)
     return {

@@ -21,7 +21,7 @@ from leeward.cli.plan_tables import plan_report
 from leeward.cli.plan_until_done import check_alone, show_until_done
 from leeward.cli.what_if import WhatIf, switched_on
 from leeward.disruption.alternatives import RefusedTarget, cheaper_types_save, refused_targets
-from leeward.disruption.command import Command, Decision, MethodName, Plan, Replacement
+from leeward.disruption.command import Command, CommandDecision, DisruptionPlan, MethodName, PlannedReplacement
 from leeward.disruption.plan import plan_in, validate
 from leeward.disruption.planning_state import PlanningState
 from leeward.errors import InvalidInputError
@@ -85,9 +85,9 @@ def _plan(
     nodegroups: KnownNodegroups,
     instances: Instances,
     only: MethodName | None,
-    earlier: Plan | None,
+    earlier: DisruptionPlan | None,
     names: Collection[str],
-) -> tuple[Plan, float | None, tuple[RefusedTarget, ...]]:
+) -> tuple[DisruptionPlan, float | None, tuple[RefusedTarget, ...]]:
     """Make the plan of one method or of all, or what still holds of an earlier plan; with what cheaper types would save
     on the named nodes, and the groups whose nodes refuse pods, where the plan is a new one.
     """
@@ -121,7 +121,7 @@ def _group(snapshot: ClusterSnapshot, node: Node) -> str | None:
     return group.name if group is not None else None
 
 
-def read_plan(path: Path) -> Plan:
+def read_plan(path: Path) -> DisruptionPlan:
     """Read a plan. Raises InvalidInputError naming file, path, found and expected."""
     documents = load_json(path, _PRINTED_BY)
     if len(documents) != 1:
@@ -131,14 +131,14 @@ def read_plan(path: Path) -> Plan:
     try:
         check_of("plan")(raw, "")
         for place, command in enumerate(raw["commands"]):
-            if command["decision"] == Decision.REPLACE and not command.get("replacements"):
+            if command["decision"] == CommandDecision.REPLACE and not command.get("replacements"):
                 raise SchemaError(f"commands[{place}].replacements", "nothing", "at least one, the decision is replace")
     except SchemaError as error:
         raise InvalidInputError(f"{path}: {error} (the output of: {_PRINTED_BY})") from error
     method = raw.get("method")
     if method is None and raw["commands"]:
         raise InvalidInputError(f"{path}: method: found nothing, expected the method of its commands")
-    return Plan(
+    return DisruptionPlan(
         method=MethodName(method) if method else None,
         commands=tuple(_command_of(one) for one in raw["commands"]),
         verdicts={},
@@ -147,7 +147,7 @@ def read_plan(path: Path) -> Plan:
 
 def _command_of(raw: Mapping[str, Any]) -> Command:
     return Command(
-        decision=Decision(raw["decision"]),
+        decision=CommandDecision(raw["decision"]),
         nodes=tuple(raw["nodes"]),
         reason=raw.get("reason") or "the earlier plan names no reason",
         replacements=tuple(_replacement(one) for one in raw.get("replacements", ())),
@@ -157,9 +157,9 @@ def _command_of(raw: Mapping[str, Any]) -> Command:
     )
 
 
-def _replacement(raw: Mapping[str, Any]) -> Replacement:
+def _replacement(raw: Mapping[str, Any]) -> PlannedReplacement:
     capacity = raw.get("capacityType")
-    return Replacement(
+    return PlannedReplacement(
         group=raw["group"],
         types=tuple(raw["instanceTypes"]),
         zones=tuple(raw["zones"]),

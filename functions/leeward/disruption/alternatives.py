@@ -12,10 +12,10 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
 from leeward.disruption.candidates import Candidate
-from leeward.disruption.command import MethodName, Plan
+from leeward.disruption.command import DisruptionPlan, MethodName
 from leeward.disruption.planning_state import PlanningState
 from leeward.disruption.savings import reason_not_worth, saved
-from leeward.disruption.targets import Target, targets
+from leeward.disruption.targets import LaunchTarget, targets
 from leeward.model.instance_type import InstanceType
 from leeward.model.quantity import CPU, MEMORY
 from leeward.node_template.build import ExpectedNode
@@ -42,7 +42,7 @@ class RefusedTarget:
     fix: str = ""
 
 
-def refused_targets(state: PlanningState, plan: Plan) -> tuple[RefusedTarget, ...]:
+def refused_targets(state: PlanningState, plan: DisruptionPlan) -> tuple[RefusedTarget, ...]:
     """Return the groups that a method might have used for nodes that it considered and keeps; each cause once."""
     known = {target.group: target for target in targets(state.snapshot, priced=False)[0]}
     cheaper = targets(state.snapshot, priced=True)[0]
@@ -63,17 +63,17 @@ def refused_targets(state: PlanningState, plan: Plan) -> tuple[RefusedTarget, ..
     )
 
 
-def _keeping(plan: Plan, node: str) -> frozenset[MethodName]:
+def _keeping(plan: DisruptionPlan, node: str) -> frozenset[MethodName]:
     verdicts = plan.verdicts[node]
     return frozenset(method for method, verdict in verdicts.items() if verdict.candidate and verdict.stays)
 
 
-def _is_cheaper(candidate: Candidate, target: Target) -> bool:
+def _is_cheaper(candidate: Candidate, target: LaunchTarget) -> bool:
     other = target.group != candidate.group.name
     return other and candidate.price is not None and not reason_not_worth([candidate], target.cheapest)
 
 
-def _refusal(candidate: Candidate, target: Target) -> tuple[str, str, str] | None:
+def _refusal(candidate: Candidate, target: LaunchTarget) -> tuple[str, str, str] | None:
     """Return the first pod that no zone of the target admits, the reason in kube-scheduler's words, and the fix."""
     for pod in candidate.pods:
         refusals = _refusals(pod, target.template)
@@ -92,7 +92,7 @@ def _nodes(template: NodeTemplate) -> Iterable[NodeSpec]:
     return (template.new_node(place, 0) for place in range(len(template.offerings)))
 
 
-def _fix(pod: PodSpec, target: Target) -> str:
+def _fix(pod: PodSpec, target: LaunchTarget) -> str:
     """Return the change with which the target would admit the pod: a tag for labels that only its script sets, or the
     policy's other architecture.
     """
@@ -114,7 +114,7 @@ def _fix(pod: PodSpec, target: Target) -> str:
 ARCHITECTURE = "kubernetes.io/arch"
 
 
-def cheaper_types_save(state: PlanningState, plan: Plan, names: Collection[str]) -> float:
+def cheaper_types_save(state: PlanningState, plan: DisruptionPlan, names: Collection[str]) -> float:
     """Return the dollars an hour that those of the named nodes would save together."""
     kept = (
         state.candidates[name]

@@ -30,7 +30,7 @@ class Totals:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Share:
+class BalancedShare:
     """Node of a command under Balanced. `price` None: unknown."""
 
     price: float | None
@@ -64,13 +64,13 @@ def disruption_cost(evictions: Iterable[float]) -> float:
     return PER_NODE + sum(max(cost, 0.0) for cost in evictions)
 
 
-def score(shares: Iterable[Share], price: float | None, savings: float | None) -> Score | None:
+def score(shares: Iterable[BalancedShare], price: float | None, savings: float | None) -> Score | None:
     """Return the lowest score of the policies whose nodes a command removes.
 
     `shares`: its nodes under Balanced; `price`: of all its nodes, `savings`: what it saves, both in dollars an hour.
     None where no node is under Balanced, or a price is not known.
     """
-    by_policy: dict[Totals, list[Share]] = {}
+    by_policy: dict[Totals, list[BalancedShare]] = {}
     for share in shares:
         by_policy.setdefault(share.totals, []).append(share)
     if not by_policy or not price or savings is None:
@@ -79,7 +79,7 @@ def score(shares: Iterable[Share], price: float | None, savings: float | None) -
     return min(parts, key=lambda part: (part.value, part.policy))
 
 
-def _of_policy(totals: Totals, nodes: Iterable[Share], saved: float) -> Score:
+def _of_policy(totals: Totals, nodes: Iterable[BalancedShare], saved: float) -> Score:
     """Return the score of one policy's nodes. `saved`: dollars saved for each dollar of price."""
     nodes = list(nodes)
     own = sum(node.price or 0.0 for node in nodes) * saved

@@ -16,7 +16,7 @@ from zlib import crc32
 
 from leeward.budgets.disruption_budgets import never_allows
 from leeward.disruption.candidates import expires
-from leeward.disruption.command import MethodName, Plan
+from leeward.disruption.command import DisruptionPlan, MethodName
 from leeward.disruption.do_not_disrupt import OptOut, pod_opt_outs
 from leeward.disruption.methods import consolidation
 from leeward.disruption.methods.expiration import why_kept_forever
@@ -46,7 +46,7 @@ MOST_NAMED = 10  # nodes of a namespace in the log
 
 def write_blocked_events(
     snapshot: ClusterSnapshot,
-    plan: Plan,
+    plan: DisruptionPlan,
     more: Callable[[], bool],
     clusters: Clusters,
     note: Callable[[str, LeewardError], object] = reraise,
@@ -71,7 +71,7 @@ def write_blocked_events(
     return written
 
 
-def blocked_event(snapshot: ClusterSnapshot, plan: Plan, node: Node) -> tuple[str, str] | None:
+def blocked_event(snapshot: ClusterSnapshot, plan: DisruptionPlan, node: Node) -> tuple[str, str] | None:
     """Return (reason of the Event, sentence). A node that no method may disrupt is blocked; one that consolidation has
     evaluated, or skips for its own reasons, is not consolidatable.
 

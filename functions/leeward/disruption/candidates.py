@@ -18,7 +18,7 @@ from hashlib import sha256
 
 from leeward.budgets.disruption_budgets import why_disrupted
 from leeward.budgets.pdb_index import PdbIndex
-from leeward.disruption.balanced import BALANCED, Share, Totals, totals_of
+from leeward.disruption.balanced import BALANCED, BalancedShare, Totals, totals_of
 from leeward.disruption.balanced import disruption_cost as balanced_cost
 from leeward.disruption.do_not_disrupt import why_node_stays, why_pod_stays
 from leeward.model.group import Group
@@ -93,7 +93,7 @@ class Candidate:
     cost: float
     workload: str = ""
     blocked_by: str = ""
-    share: Share | None = None
+    share: BalancedShare | None = None
 
     @property
     def name(self) -> str:
@@ -257,11 +257,11 @@ def _balanced_totals(snapshot: ClusterSnapshot, specs: Mapping[str, Sequence[Pod
     return found
 
 
-def _share(snapshot: ClusterSnapshot, candidate: Candidate, totals: Totals | None) -> Share | None:
+def _share(snapshot: ClusterSnapshot, candidate: Candidate, totals: Totals | None) -> BalancedShare | None:
     if totals is None:
         return None
     cost = _balanced_cost(snapshot, candidate.name, candidate.pods)
-    return Share(price=candidate.price, disruption=cost, totals=totals)
+    return BalancedShare(price=candidate.price, disruption=cost, totals=totals)
 
 
 def _balanced_cost(snapshot: ClusterSnapshot, node: str, specs: Iterable[PodSpec]) -> float:

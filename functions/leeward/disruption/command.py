@@ -17,7 +17,7 @@ class MethodName(StrEnum):
     UNHEALTHY = "unhealthy"
 
 
-class Decision(StrEnum):
+class CommandDecision(StrEnum):
     """Choice between deleting nodes alone and launching replacements first; only repair may reboot instead."""
 
     DELETE = "delete"
@@ -26,7 +26,7 @@ class Decision(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Replacement:
+class PlannedReplacement:
     """One node to launch: its group, every type that may come up, the zones in which the pods fit, and its capacity
     type (None: the group mixes both). `price`: dollars an hour of the most expensive, None where it is not known.
     """
@@ -46,10 +46,10 @@ class Command:
     (`targets.launch_inputs`), empty where none is launched or the command is not claimed yet.
     """
 
-    decision: Decision
+    decision: CommandDecision
     nodes: tuple[str, ...]
     reason: str
-    replacements: tuple[Replacement, ...] = ()
+    replacements: tuple[PlannedReplacement, ...] = ()
     savings: float | None = None
     cost: float = 0.0
     score: float | None = None
@@ -58,7 +58,7 @@ class Command:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class MethodVerdict:
     """Finding of one method about one node. `candidate`: the method considered the node; `stays`: the reason keeps
     the node, False where it is removed, could be removed by a later run, or was not evaluated in time.
     """
@@ -69,18 +69,18 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class MethodOutcome:
     """Result of one method; `verdicts` by node, one for every node of the cluster. `before_empty`: its command saves
     more than it would once empty nodes have been removed.
     """
 
     commands: tuple[Command, ...]
-    verdicts: Mapping[str, Verdict]
+    verdicts: Mapping[str, MethodVerdict]
     before_empty: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class DisruptionPlan:
     """One run: the method that acts, None when none does, and the verdict of every method on every node.
 
     `verdicts`: by node, then by method in their order. `timed_out`: the methods whose search the time has ended.
@@ -88,6 +88,6 @@ class Plan:
 
     method: MethodName | None
     commands: tuple[Command, ...]
-    verdicts: Mapping[str, Mapping[MethodName, Verdict]]
+    verdicts: Mapping[str, Mapping[MethodName, MethodVerdict]]
     warnings: tuple[str, ...] = ()
     timed_out: tuple[MethodName, ...] = ()

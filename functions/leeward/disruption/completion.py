@@ -20,7 +20,7 @@ from typing import Any
 
 from leeward.disruption.record import GONE, STAYED, DisruptionOutcome, DisruptionRecord, command_of
 from leeward.disruption.replacements import adopt, launch_all, raise_sizes, unprotect_launched
-from leeward.disruption.run import DisruptionRun, Ends, Next, read, restart, retry_at, written
+from leeward.disruption.run import DisruptionNext, DisruptionRun, Ends, read, restart, retry_at, written
 from leeward.disruption.savings import CENT_PARTS
 from leeward.disruption.terminations import return_to_service
 from leeward.errors import ClusterGoneError, ObjectGoneError
@@ -51,7 +51,7 @@ def end(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> DisruptionRun
         unprotect_launched(record, ports.clusters)
     outcome = DisruptionOutcome.DONE if record.requested else DisruptionOutcome.GIVEN_UP
     written(record.closed(outcome, why, ports.clock.now()), ports.disruptions)
-    return replace(run, next=Next.DONE, why=why, ends=ends_of(record))
+    return replace(run, next=DisruptionNext.DONE, why=why, ends=ends_of(record))
 
 
 def ends_of(record: DisruptionRecord) -> Ends:
@@ -75,7 +75,7 @@ def give_up(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> Disruptio
     """
     record = read(run, ports.disruptions)
     if record.requested:
-        return replace(run, next=Next.FOLLOW, why="terminations requested: following them")
+        return replace(run, next=DisruptionNext.FOLLOW, why="terminations requested: following them")
     record = adopt(_answered(record, ports), ports)
     record = written(
         record.drop(dict.fromkeys(record.active_commands, run.why or "the run was given up")), ports.disruptions
@@ -83,11 +83,13 @@ def give_up(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> Disruptio
     record = roll_back(record, ports)
     why = run.why or "given up"
     if record.outstanding():
-        return replace(run, next=Next.FOLLOW, pause=GROWTH_PAUSE, why=f"{why}; the raised desired size is followed")
+        return replace(
+            run, next=DisruptionNext.FOLLOW, pause=GROWTH_PAUSE, why=f"{why}; the raised desired size is followed"
+        )
     record = restore_groups(record, ports)
     unprotect_launched(record, ports.clusters)
     written(record.closed(DisruptionOutcome.GIVEN_UP, why, ports.clock.now()), ports.disruptions)
-    return replace(run, next=Next.GIVEN_UP, why=why)
+    return replace(run, next=DisruptionNext.GIVEN_UP, why=why)
 
 
 def note_failure(run: DisruptionRun, call: Mapping[str, Any], ports: Ports) -> DisruptionRun:
@@ -100,10 +102,10 @@ def note_failure(run: DisruptionRun, call: Mapping[str, Any], ports: Ports) -> D
     if ClusterGoneError.__name__ in why and not record.requested:
         record = restore_groups(roll_back(record.drop(dict.fromkeys(record.active_commands, why)), ports), ports)
         written(record.closed(DisruptionOutcome.GIVEN_UP, why, ports.clock.now()), ports.disruptions)
-        return replace(run, next=Next.FAILED, why=why)
+        return replace(run, next=DisruptionNext.FAILED, why=why)
     again = retry_at(record.attempt, ports.clock.now())
     written(replace(record, retry=again, why=why), ports.disruptions)
-    return replace(run, next=Next.FAILED, why=f"{why}; started again at {again:%H:%M:%SZ}")
+    return replace(run, next=DisruptionNext.FAILED, why=f"{why}; started again at {again:%H:%M:%SZ}")
 
 
 def restore_groups(record: DisruptionRecord, ports: Ports, upgraded: frozenset[str] = frozenset()) -> DisruptionRecord:

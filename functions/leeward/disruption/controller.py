@@ -13,7 +13,7 @@ from typing import Any
 from leeward.disruption.annotations import changes_in, write_annotations, write_drift_events
 from leeward.disruption.blocked_nodes import MOST_NAMED, long_blocked, write_blocked_events
 from leeward.disruption.candidates import Candidate, candidates
-from leeward.disruption.command import Command, Plan
+from leeward.disruption.command import Command, DisruptionPlan
 from leeward.disruption.observation import for_seconds, observe, seen_nodes
 from leeward.disruption.plan import plan_disruption, plan_in
 from leeward.disruption.planning_state import PlanningState
@@ -172,7 +172,7 @@ def claim_disruption(cluster: str, ports: Ports, by: str = "") -> DisruptionReco
 
 
 def claim(
-    plan: Plan,
+    plan: DisruptionPlan,
     snapshot: ClusterSnapshot,
     last: DisruptionRecord | None,
     disruptions: Disruptions,

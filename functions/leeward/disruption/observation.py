@@ -15,7 +15,7 @@ from leeward.cluster.facets import Known
 from leeward.disruption.record import LONGEST_COOLDOWN, DisruptionRecord
 from leeward.model.group import Group
 from leeward.model.node import Node, disruption_taint, untainted
-from leeward.model.planning_memory import SeenNode
+from leeward.model.planning_memory import RememberedNode
 from leeward.node_template.observed import kept, key_of
 from leeward.ports import Ports
 from leeward.ports.clock import Clock
@@ -55,7 +55,7 @@ def with_records(snapshot: ClusterSnapshot, upgrades: Upgrades, record: Disrupti
     )
 
 
-def seen_nodes(snapshot: ClusterSnapshot) -> dict[str, SeenNode]:
+def seen_nodes(snapshot: ClusterSnapshot) -> dict[str, RememberedNode]:
     """Return what nodes of each group and type show, or showed while there were any, for the runs to come."""
     return kept(
         {

@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from leeward.cluster.facets import Known
 from leeward.disruption import do_not_disrupt
 from leeward.disruption.candidates import workload_on
-from leeward.disruption.command import Command, MethodName, Plan, Replacement
+from leeward.disruption.command import Command, DisruptionPlan, MethodName, PlannedReplacement
 from leeward.disruption.do_not_disrupt import windows_of
 from leeward.disruption.plan import plan_in
 from leeward.disruption.planning_state import PlanningState
@@ -44,7 +44,7 @@ HORIZON = timedelta(days=7)  # within which windows are awaited
 class PlannedRun:
     """One run. `before`, `after`: the cluster without and with its commands."""
 
-    plan: Plan
+    plan: DisruptionPlan
     before: ClusterSnapshot
     after: ClusterSnapshot
 
@@ -56,7 +56,7 @@ class Outlook:
     """
 
     runs: tuple[PlannedRun, ...]
-    last: Plan
+    last: DisruptionPlan
     end: ClusterSnapshot
     finished: bool
 
@@ -240,7 +240,7 @@ def _arrivals(snapshot: ClusterSnapshot, command: Command, known: int) -> dict[s
     return found
 
 
-def _arrival(snapshot: ClusterSnapshot, replacement: Replacement, number: int) -> Arrival | None:
+def _arrival(snapshot: ClusterSnapshot, replacement: PlannedReplacement, number: int) -> Arrival | None:
     launchable = snapshot.launchables.get(replacement.group)
     if launchable is None or not replacement.zones:
         return None
@@ -262,7 +262,7 @@ def _arrival(snapshot: ClusterSnapshot, replacement: Replacement, number: int) -
     )
 
 
-def _most_expensive(snapshot: ClusterSnapshot, replacement: Replacement) -> tuple[str, str]:
+def _most_expensive(snapshot: ClusterSnapshot, replacement: PlannedReplacement) -> tuple[str, str]:
     """Return type and zone by which the plan counts the savings; one of unknown price only where all are."""
     capacity, prices = replacement.capacity, snapshot.prices
     offers = [(kind, zone) for zone in replacement.zones for kind in replacement.types or ("",)]

@@ -11,12 +11,20 @@ from dataclasses import replace
 
 from leeward.budgets.usage import BudgetUsage
 from leeward.disruption.candidates import Candidate
-from leeward.disruption.command import Command, Decision, MethodName, Outcome, Plan, Replacement, Verdict
+from leeward.disruption.command import (
+    Command,
+    CommandDecision,
+    DisruptionPlan,
+    MethodName,
+    MethodOutcome,
+    MethodVerdict,
+    PlannedReplacement,
+)
 from leeward.disruption.methods import ORDER, Method
 from leeward.disruption.observation import seen_nodes, without_own_taints
 from leeward.disruption.planning_state import (
     PlanningState,
-    Removal,
+    TrialRemoval,
     always,
     apply,
     in_zone,
@@ -27,7 +35,7 @@ from leeward.disruption.planning_state import (
 )
 from leeward.disruption.record import DisruptionRecord
 from leeward.disruption.savings import reason_not_worth, saved, score_of
-from leeward.disruption.targets import Target, targets
+from leeward.disruption.targets import LaunchTarget, targets
 from leeward.drift.detect import wanted_launches
 from leeward.scheduling.outcome import NO_TIME
 from leeward.snapshot.cluster import ClusterSnapshot
@@ -48,7 +56,7 @@ def plan_disruption(
     only: MethodName | None = None,
     more: Callable[[], bool] = always,
     budget: TimeBudget | None = None,
-) -> Plan:
+) -> DisruptionPlan:
     """Plan one run. `only`: this method alone acts. `budget`, and `more` before each try, limit the time for tries: the
     results until then are the plan; the candidates that are cheapest to disrupt are tried first.
 
@@ -57,12 +65,12 @@ def plan_disruption(
     return plan_in(PlanningState(snapshot, SearchTime(budget, more=more)), only=only)
 
 
-def plan_in(state: PlanningState, *, only: MethodName | None = None) -> Plan:
+def plan_in(state: PlanningState, *, only: MethodName | None = None) -> DisruptionPlan:
     """Plan one run on an existing planning state. Each method has its share of the time that is left when its turn
     comes, so none can take the time of those after it.
     """
     snapshot = state.snapshot
-    outcomes: dict[MethodName, Outcome] = {}
+    outcomes: dict[MethodName, MethodOutcome] = {}
     ended: list[MethodName] = []
     for method in ORDER:
         own = state.part(SHARES[method.name])
@@ -72,12 +80,14 @@ def plan_in(state: PlanningState, *, only: MethodName | None = None) -> Plan:
     return replace(plan, timed_out=tuple(ended))
 
 
-def _plan(snapshot: ClusterSnapshot, outcomes: dict[MethodName, Outcome], only: MethodName | None) -> Plan:
+def _plan(
+    snapshot: ClusterSnapshot, outcomes: dict[MethodName, MethodOutcome], only: MethodName | None
+) -> DisruptionPlan:
     if only is None:
         outcomes[MethodName.EMPTINESS] = _emptiness(outcomes)
     acting = [name for name in outcomes if only in {None, name} and outcomes[name].commands]
     method = acting[0] if acting else None
-    return Plan(
+    return DisruptionPlan(
         method=method or only,
         commands=outcomes[method].commands if method else (),
         verdicts=by_node(snapshot, outcomes),
@@ -85,7 +95,7 @@ def _plan(snapshot: ClusterSnapshot, outcomes: dict[MethodName, Outcome], only: 
     )
 
 
-def _emptiness(outcomes: Mapping[MethodName, Outcome]) -> Outcome:
+def _emptiness(outcomes: Mapping[MethodName, MethodOutcome]) -> MethodOutcome:
     """Return the outcome of emptiness. It has no command in this run where a consolidation saves more with the empty
     nodes present than it would after their removal: pods are about to land on them (docs/designs/disruption.md).
     """
@@ -93,11 +103,15 @@ def _emptiness(outcomes: Mapping[MethodName, Outcome]) -> Outcome:
     if not outcomes[MethodName.CONSOLIDATION].before_empty:
         return emptiness
     why = "it is empty, but a consolidation that saves more with it there comes first"
-    waiting = {name: Verdict(candidate=True, reason=why) for command in emptiness.commands for name in command.nodes}
-    return Outcome(commands=(), verdicts={**emptiness.verdicts, **waiting})
+    waiting = {
+        name: MethodVerdict(candidate=True, reason=why) for command in emptiness.commands for name in command.nodes
+    }
+    return MethodOutcome(commands=(), verdicts={**emptiness.verdicts, **waiting})
 
 
-def by_node(snapshot: ClusterSnapshot, outcomes: dict[MethodName, Outcome]) -> dict[str, dict[MethodName, Verdict]]:
+def by_node(
+    snapshot: ClusterSnapshot, outcomes: dict[MethodName, MethodOutcome]
+) -> dict[str, dict[MethodName, MethodVerdict]]:
     """Return the verdicts: for each node that of every method."""
     names = sorted(node.name for node in snapshot.nodes)
     return {node: {name: outcome.verdicts[node] for name, outcome in outcomes.items()} for node in names}
@@ -109,7 +123,7 @@ def validate(
     commands: Iterable[Command],
     more: Callable[[], bool] = always,
     budget: TimeBudget | None = None,
-) -> Plan:
+) -> DisruptionPlan:
     """Return the commands that still hold, in their order, with current savings and cost; the verdicts say why others
     do not.
 
@@ -121,7 +135,7 @@ def validate(
 
 def _validated(
     state: PlanningState, method: MethodName | None, commands: Iterable[Command]
-) -> tuple[Plan, Mapping[tuple[str, ...], str]]:
+) -> tuple[DisruptionPlan, Mapping[tuple[str, ...], str]]:
     """Return the plan of `validate`, and why pods of a command have no place, by the command's nodes."""
     snapshot = state.snapshot
     outcomes = {one.name: one.decide(state) for one in ORDER}
@@ -139,8 +153,8 @@ def _validated(
                     holds = still is not None and name in still.nodes
                     said = f"the earlier command is {'still valid' if holds else f'no longer valid: {why}'}"
                     if name in verdicts:
-                        verdicts[name][acting.name] = Verdict(candidate=name in state.candidates, reason=said)
-    return Plan(method=method, commands=tuple(valid), verdicts=verdicts, warnings=snapshot.warnings), unplaced
+                        verdicts[name][acting.name] = MethodVerdict(candidate=name in state.candidates, reason=said)
+    return DisruptionPlan(method=method, commands=tuple(valid), verdicts=verdicts, warnings=snapshot.warnings), unplaced
 
 
 class _Check:
@@ -190,8 +204,8 @@ class _Check:
         return self._placed(command, nodes, trial)
 
     def _placed(self, command: Command, nodes: Sequence[Candidate], trial: BudgetUsage) -> tuple[Command | None, str]:
-        coming: tuple[Replacement, ...] = ()
-        if command.decision is Decision.DELETE:
+        coming: tuple[PlannedReplacement, ...] = ()
+        if command.decision is CommandDecision.DELETE:
             removal = on_free_capacity(self._state, nodes)
         else:
             coming, removal = self._launched(command, nodes)
@@ -216,7 +230,9 @@ class _Check:
         cost = sum(one.cost for one in nodes)
         return replace(command, replacements=coming, savings=kept, cost=cost, score=score), ""
 
-    def _launched(self, command: Command, nodes: Sequence[Candidate]) -> tuple[tuple[Replacement, ...], Removal]:
+    def _launched(
+        self, command: Command, nodes: Sequence[Candidate]
+    ) -> tuple[tuple[PlannedReplacement, ...], TrialRemoval]:
         """Check that the group still launches nothing but the planned types, and that the pods fit on them, in the
         zones that are returned. Where several nodes were planned, they may come up in any zone.
         """
@@ -224,17 +240,19 @@ class _Check:
         target, several = self._targets.get(planned.group), len(command.replacements) > 1
         why = self._reason_not_launched(planned, target, nodes)
         if why or target is None:
-            return (), Removal(why=why)
+            return (), TrialRemoval(why=why)
         if several:
             removal = with_new_nodes(self._state, nodes, target, at_most=len(command.replacements))
             return tuple(replacements(self._state, nodes, target, removal)), removal
         tried = {zone: in_zone(self._state, nodes, target, zone) for zone in planned.zones if zone in target.by_zone}
         zones = tuple(zone for zone, removal in tried.items() if not removal.why)
         if not zones:
-            return (), Removal(why=f"the pods do not fit on a new node of {planned.group} any more")
+            return (), TrialRemoval(why=f"the pods do not fit on a new node of {planned.group} any more")
         return (replacement(target, zones),), tried[zones[0]]
 
-    def _reason_not_launched(self, planned: Replacement, target: Target | None, nodes: Sequence[Candidate]) -> str:
+    def _reason_not_launched(
+        self, planned: PlannedReplacement, target: LaunchTarget | None, nodes: Sequence[Candidate]
+    ) -> str:
         if target is None:
             return f"group {planned.group} is no target any more"
         launchable = target.launchable
@@ -275,9 +293,9 @@ def revalidated(
 def _as_deletion(record: DisruptionRecord, number: int, command: Command) -> Command:
     """Return the command as a deletion once all its replacements have come up."""
     launched = record.new_of(number)
-    if command.decision is Decision.DELETE or len(launched) < len(command.replacements):
+    if command.decision is CommandDecision.DELETE or len(launched) < len(command.replacements):
         return command
-    return replace(command, decision=Decision.DELETE, replacements=())
+    return replace(command, decision=CommandDecision.DELETE, replacements=())
 
 
 def _narrowed(command: Command, still: Command) -> Command:
@@ -298,6 +316,6 @@ def _why_expensive(record: DisruptionRecord, number: int, snapshot: ClusterSnaps
     return ""
 
 
-def _why(verdicts: Mapping[str, Mapping[MethodName, Verdict]], command: Command, record: DisruptionRecord) -> str:
+def _why(verdicts: Mapping[str, Mapping[MethodName, MethodVerdict]], command: Command, record: DisruptionRecord) -> str:
     said = [verdicts[name][record.method].reason for name in command.nodes if record.method in verdicts.get(name, {})]
     return "; ".join(dict.fromkeys(said)) or f"{', '.join(command.nodes)}: the nodes are not there any more"

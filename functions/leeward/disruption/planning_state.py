@@ -13,8 +13,8 @@ from functools import cached_property
 
 from leeward.budgets.usage import BudgetUsage
 from leeward.disruption.candidates import Candidate, candidates
-from leeward.disruption.command import Replacement
-from leeward.disruption.targets import Target, targets
+from leeward.disruption.command import PlannedReplacement
+from leeward.disruption.targets import LaunchTarget, targets
 from leeward.drift.detect import Drifted, all_drift
 from leeward.scheduling.outcome import NO_TIME, NewNode, Packing
 from leeward.scheduling.packing import attempt, pack
@@ -106,7 +106,7 @@ class PlanningState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Removal:
+class TrialRemoval:
     """Result of a trial. `placements`: pod to node; `new_nodes`: none where free capacity was enough; `why`: why it is
     not possible, naming the pod, empty when it is; `NO_TIME` where the time ended the trial.
     """
@@ -121,28 +121,28 @@ class Removal:
         return sum(node.price for node in self.new_nodes)
 
 
-def on_free_capacity(state: PlanningState, removed: Sequence[Candidate]) -> Removal:
+def on_free_capacity(state: PlanningState, removed: Sequence[Candidate]) -> TrialRemoval:
     """Try the removal on free capacity alone."""
     return _removal(attempt(state.world, (one.name for one in removed), whole=True))
 
 
 def with_new_nodes(
-    state: PlanningState, removed: Sequence[Candidate], target: Target, *, at_most: int | None = 1
-) -> Removal:
+    state: PlanningState, removed: Sequence[Candidate], target: LaunchTarget, *, at_most: int | None = 1
+) -> TrialRemoval:
     """Try the removal with new nodes of the target: the zone is the scheduler's choice among the cheapest."""
     names = [one.name for one in removed]
     packing = attempt(state.world, names, templates=(target.template,), at_most=at_most, whole=True)
     return _removal(packing)
 
 
-def in_zone(state: PlanningState, removed: Sequence[Candidate], target: Target, zone: str) -> Removal:
+def in_zone(state: PlanningState, removed: Sequence[Candidate], target: LaunchTarget, zone: str) -> TrialRemoval:
     """Try the removal with one new node in that zone."""
     names = [one.name for one in removed]
     packing = attempt(state.world, names, templates=(target.by_zone[zone],), at_most=1, whole=True)
     return _removal(packing)
 
 
-def apply(state: PlanningState, removed: Sequence[Candidate], removal: Removal) -> None:
+def apply(state: PlanningState, removed: Sequence[Candidate], removal: TrialRemoval) -> None:
     """Leave the world as the removal leaves it, for later trials. Pods on new nodes are removed from it: no later trial
     may count on a node that does not exist yet.
     """
@@ -154,8 +154,8 @@ def apply(state: PlanningState, removed: Sequence[Candidate], removal: Removal) 
 
 
 def replacements(
-    state: PlanningState, removed: Sequence[Candidate], target: Target, removal: Removal
-) -> list[Replacement]:
+    state: PlanningState, removed: Sequence[Candidate], target: LaunchTarget, removal: TrialRemoval
+) -> list[PlannedReplacement]:
     """Return one replacement for each new node. A single one may come up in every zone where the pods fit as well."""
     if len(removal.new_nodes) != 1:
         return [replacement(target, (node.zone,)) for node in removal.new_nodes]
@@ -164,11 +164,11 @@ def replacements(
     return [replacement(target, tuple(more))]
 
 
-def replacement(target: Target, zones: tuple[str, ...]) -> Replacement:
+def replacement(target: LaunchTarget, zones: tuple[str, ...]) -> PlannedReplacement:
     """Return the replacement, named by group, zones and capacity type, never by instance type."""
     launchable = target.launchable
     prices = [launchable.prices[zone] for zone in zones if zone in launchable.prices]
-    return Replacement(
+    return PlannedReplacement(
         group=target.group,
         types=launchable.types,
         zones=zones,
@@ -177,10 +177,10 @@ def replacement(target: Target, zones: tuple[str, ...]) -> Replacement:
     )
 
 
-def _removal(packing: Packing) -> Removal:
+def _removal(packing: Packing) -> TrialRemoval:
     if packing.timed_out:
-        return Removal(why=NO_TIME)
+        return TrialRemoval(why=NO_TIME)
     if packing.complete:
-        return Removal(placements=packing.placements, new_nodes=packing.new_nodes)
+        return TrialRemoval(placements=packing.placements, new_nodes=packing.new_nodes)
     lost = packing.unplaced[0]
-    return Removal(why=f"pod {lost.pod} has no other place: {lost.why}")
+    return TrialRemoval(why=f"pod {lost.pod} has no other place: {lost.why}")

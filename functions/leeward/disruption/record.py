@@ -10,9 +10,9 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from hashlib import sha256
 
-from leeward.disruption.command import Command, Decision, MethodName, Replacement
+from leeward.disruption.command import Command, CommandDecision, MethodName, PlannedReplacement
 from leeward.model.capacity import SurgeInstance, SurgeOwner
-from leeward.model.planning_memory import FailedCommand, SeenNode, WantedLaunch
+from leeward.model.planning_memory import FailedCommand, RememberedNode, WantedLaunch
 from leeward.model.termination import CauseKind
 
 LONGEST_COOLDOWN = timedelta(days=7)  # a cooldown that is longer is dropped, and a failed command as old forgotten
@@ -34,7 +34,7 @@ class DisruptionOutcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SurgeNode:
+class LaunchedNode:
     """New instance of a run: the replacement of a command, in the place in which it was launched.
 
     `offset_by`: where it replaces no old node in the end, the instance whose termination is requested to offset it.
@@ -94,7 +94,7 @@ class DisruptionRecord:
     suspended: tuple[str, ...] = ()
     raised: Mapping[str, int] = field(default_factory=dict)
     orders: Mapping[str, str] = field(default_factory=dict)
-    launched: Mapping[str, SurgeNode] = field(default_factory=dict)
+    launched: Mapping[str, LaunchedNode] = field(default_factory=dict)
     refusals: Mapping[str, str] = field(default_factory=dict)
     awaited: Mapping[str, str] = field(default_factory=dict)
     sizes: Mapping[str, int] = field(default_factory=dict)
@@ -108,7 +108,7 @@ class DisruptionRecord:
     why: str = ""
     wanted: Mapping[str, WantedLaunch] = field(default_factory=dict)
     failed: Mapping[str, FailedCommand] = field(default_factory=dict)
-    seen: Mapping[str, SeenNode] = field(default_factory=dict)
+    seen: Mapping[str, RememberedNode] = field(default_factory=dict)
     requested_by: str = ""
 
     @property
@@ -172,7 +172,7 @@ class DisruptionRecord:
         wanted = (
             replacement_key(number, place)
             for number, one in self.active_commands.items()
-            if one.decision is Decision.REPLACE
+            if one.decision is CommandDecision.REPLACE
             for place in range(len(one.replacements))
         )
         there = {*(node.key for node in self.launched.values()), *self.awaited}
@@ -183,7 +183,7 @@ class DisruptionRecord:
         there = {node.key for node in self.launched.values()}
         return {key: group for key, group in self.awaited.items() if key not in there}
 
-    def planned(self, key: str) -> Replacement:
+    def planned(self, key: str) -> PlannedReplacement:
         """Return the replacement that was planned under the key `C.R`."""
         number, place = replacement_of(key)
         return self.commands[number].replacements[place]

@@ -15,10 +15,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from leeward.disruption.command import Command, Replacement
+from leeward.disruption.command import Command, PlannedReplacement
 from leeward.disruption.record import (
     DisruptionRecord,
-    SurgeNode,
+    LaunchedNode,
     command_of,
     launch_token,
     replacement_key,
@@ -35,7 +35,7 @@ from leeward.model.lifecycle import IN_POOL, OVER, LifecycleRole, role_of
 from leeward.model.node import Node
 from leeward.model.subnet import Pool, Subnet
 from leeward.model.zonal_shift import ZonalShifts
-from leeward.placement.replacement import Known, Leaving, plan_launch
+from leeward.placement.replacement import LeavingInstance, PlacementFacts, plan_launch
 from leeward.placement.scene import SeededChance
 from leeward.policy.selection import policy_for
 from leeward.ports import Ports
@@ -121,7 +121,7 @@ def _fulfilled(record: DisruptionRecord, key: str, sight: _Sight, ports: Ports, 
         left = {name: order for name, order in record.orders.items() if name != key}
         if answer.launched:
             sight.launched_in(subnet)
-            node = SurgeNode(command=number, replacement=place, group=wanted.group, zone=zone, subnet=subnet)
+            node = LaunchedNode(command=number, replacement=place, group=wanted.group, zone=zone, subnet=subnet)
             launched = {**record.launched, answer.launched[0]: node}
             return written(replace(record, orders=left, launched=launched), ports.disruptions)
         others = ",".join(one for one in others.split(",") if one and not shifts.reason(one.partition("/")[0]))
@@ -144,7 +144,7 @@ def _places(record: DisruptionRecord, key: str, sight: _Sight, ports: Ports) -> 
     group, live = sight.groups.get(wanted.group), sight.subnets
     if group is None:
         return [], f"Auto Scaling does not know the group {wanted.group}"
-    known = Known(
+    known = PlacementFacts(
         facts=replace(_facts(record.cluster, ports.catalog), shifts=sight.shifts),
         subnets=tuple(live[name] for name in group.subnets if name in live and live[name].zone in wanted.zones),
         cluster=record.cluster,
@@ -161,10 +161,10 @@ def _places(record: DisruptionRecord, key: str, sight: _Sight, ports: Ports) -> 
 def _leaving(
     record: DisruptionRecord,
     command: Command,
-    wanted: Replacement,
+    wanted: PlannedReplacement,
     clusters: Clusters,
     instances: Mapping[str, Instance],
-) -> Leaving:
+) -> LeavingInstance:
     """Return the pods that need capacity: at most those of the command's nodes. The cores of its first node are
     subtracted from that node's zone, so that zones stay balanced where no rule forbids it.
     """
@@ -172,7 +172,7 @@ def _leaving(
     name = command.nodes[0]
     instance = instances.get(record.nodes[name])
     node = kubernetes.node(name)
-    return Leaving(
+    return LeavingInstance(
         instance=record.nodes[name],
         zone=instance.zone if instance is not None else wanted.zones[0],
         subnet=instance.subnet if instance is not None else "",
@@ -263,7 +263,7 @@ def adopt(record: DisruptionRecord, ports: Ports) -> DisruptionRecord:
         come = ports.instances.describe([member for member in members if member not in old])
         for key, new in _matched(keys, come.values(), _plans(record)):
             number, place = replacement_of(key)
-            launched[new.id] = SurgeNode(
+            launched[new.id] = LaunchedNode(
                 command=number, replacement=place, group=name, zone=new.zone, subnet=new.subnet
             )
             keys.remove(key)
@@ -299,7 +299,7 @@ def _members(group: Group) -> list[str]:
     return [member.id for member in group.instances if role_of(member.lifecycle) not in LEFT]
 
 
-def _plans(record: DisruptionRecord) -> Mapping[str, Replacement]:
+def _plans(record: DisruptionRecord) -> Mapping[str, PlannedReplacement]:
     return {
         replacement_key(number, place): planned
         for number, command in enumerate(record.commands)
@@ -308,7 +308,7 @@ def _plans(record: DisruptionRecord) -> Mapping[str, Replacement]:
 
 
 def _matched(
-    keys: Iterable[str], come: Iterable[Instance], plans: Mapping[str, Replacement]
+    keys: Iterable[str], come: Iterable[Instance], plans: Mapping[str, PlannedReplacement]
 ) -> list[tuple[str, Instance]]:
     """Match each new instance with a replacement that it satisfies, else with any: there it drops the command."""
     left, matched = list(keys), []
@@ -330,7 +330,7 @@ class Readiness:
     wrong: Mapping[str, str] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)
 
-    def unfit(self, wanted: Mapping[str, Replacement], instances: Mapping[str, Instance]) -> dict[str, str]:
+    def unfit(self, wanted: Mapping[str, PlannedReplacement], instances: Mapping[str, Instance]) -> dict[str, str]:
         """Return the wrong instances that run where they were planned: the next launch would be as wrong. Those that
         EC2 has taken, or that the group's own choice put into another zone, may be right the next time.
         """
@@ -340,7 +340,7 @@ class Readiness:
 
 
 def readiness(
-    wanted: Mapping[str, Replacement],
+    wanted: Mapping[str, PlannedReplacement],
     instances: Mapping[str, Instance],
     nodes: Iterable[Node],
     *,
@@ -367,7 +367,7 @@ def readiness(
     return Readiness(wrong=wrong, missing=missing)
 
 
-def why_unlike(instance: Instance, planned: Replacement) -> str:
+def why_unlike(instance: Instance, planned: PlannedReplacement) -> str:
     """Return why the instance does not match the plan, empty where it does."""
     if instance.state not in ALIVE:
         return f"{instance.id} was launched and is {instance.state}"

@@ -27,7 +27,7 @@ MOST_NAMES = 20
 STARTS = 20  # executions of one run that are tried at one time
 
 
-class Next(StrEnum):
+class DisruptionNext(StrEnum):
     """Next action of the state machine; its Choice states compare with these words."""
 
     HAND_OVER = "hand-over"  # another execution holds the run
@@ -67,7 +67,7 @@ class DisruptionRun:
 
     cluster: str
     number: int
-    next: Next
+    next: DisruptionNext
     execution: str = ""
     pause: int = 0
     validated: datetime | None = None
@@ -89,7 +89,7 @@ class DisruptionRun:
         return cls(
             cluster=cluster,
             number=number,
-            next=Next(raw.get("next") or Next.VALIDATE),
+            next=DisruptionNext(raw.get("next") or DisruptionNext.VALIDATE),
             execution=str(raw.get("execution") or ""),
             pause=int(raw.get("pause") or 0),
             validated=_moment(raw.get("validated") or ""),
@@ -110,7 +110,7 @@ class DisruptionRun:
 
     def handed_over(self, why: str) -> Self:
         """Return the document of an execution that ends because another one has the run."""
-        return replace(self, next=Next.HAND_OVER, why=why)
+        return replace(self, next=DisruptionNext.HAND_OVER, why=why)
 
     def to_json(self) -> dict[str, Any]:
         """Return the document that the state machine carries."""

@@ -24,7 +24,7 @@ from leeward.disruption.replacements import (
     protect_launched,
     readiness,
 )
-from leeward.disruption.run import DisruptionRun, Next, is_leased, read, written
+from leeward.disruption.run import DisruptionNext, DisruptionRun, is_leased, read, written
 from leeward.disruption.terminations import (
     is_requested,
     request_terminations,
@@ -66,19 +66,19 @@ def take_disruption(run: DisruptionRun, call: Mapping[str, Any], ports: Ports) -
     if run.number == 0 and (record is None or not record.open):
         record = claim_disruption(run.cluster, ports, f"execution {name}")
     if record is None or not record.open or run.number not in {0, record.number}:
-        return replace(run, next=Next.NOTHING, why="nothing is to be done, or the run has ended")
+        return replace(run, next=DisruptionNext.NOTHING, why="nothing is to be done, or the run has ended")
     run = replace(run, number=record.number).naming(record.nodes, record.groups)
     if record.execution != name:
         if record.execution and is_leased(record, ports.disruption_executions):
-            return replace(run, next=Next.HAND_OVER, why=f"execution {record.execution} has the run")
+            return replace(run, next=DisruptionNext.HAND_OVER, why=f"execution {record.execution} has the run")
         record = written(replace(record, execution=name, attempt=record.attempt + 1, retry=None), ports.disruptions)
     if record.requested:
-        return replace(run, next=Next.FOLLOW, why="terminations requested: following them")
+        return replace(run, next=DisruptionNext.FOLLOW, why="terminations requested: following them")
     if record.attempt > 1:
         return replace(
-            run, next=Next.GIVE_UP, why=record.why or "its execution ended before it requested a termination"
+            run, next=DisruptionNext.GIVE_UP, why=record.why or "its execution ended before it requested a termination"
         )
-    return replace(run, next=Next.VALIDATE, pause=STABILIZATION, why=record.summary)
+    return replace(run, next=DisruptionNext.VALIDATE, pause=STABILIZATION, why=record.summary)
 
 
 def validate(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> DisruptionRun:
@@ -87,7 +87,7 @@ def validate(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> Disrupti
     snapshot = observe(run.cluster, ports, record)
     record = written(revalidated(record, snapshot, ports.deployment, ports.budget), ports.disruptions)
     run = replace(run, validated=ports.clock.now(), healthy=_healthy(record, snapshot))
-    return _next(run, record, Next.TAINT)
+    return _next(run, record, DisruptionNext.TAINT)
 
 
 def taint(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> DisruptionRun:
@@ -100,14 +100,18 @@ def taint(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> DisruptionR
         record = _prepare_groups(record, launching, ports)
     count = taint_nodes(record, ports)
     run = replace(run, why=f"tainted {count_of(count, 'node')}; {record.summary}")
-    return replace(run, next=Next.LAUNCH) if launching else replace(run, next=Next.READY, pause=BINDINGS_SETTLE)
+    return (
+        replace(run, next=DisruptionNext.LAUNCH)
+        if launching
+        else replace(run, next=DisruptionNext.READY, pause=BINDINGS_SETTLE)
+    )
 
 
 def launch(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> DisruptionRun:
     """Launch the replacements first. A command whose replacement has no place is dropped, the others continue."""
     before = read(run, ports.disruptions)
     record = roll_back(launch_all(before, ports), ports)
-    after = replace(_next(run, record, Next.BOOT), pause=FIRST_LOOK)
+    after = replace(_next(run, record, DisruptionNext.BOOT), pause=FIRST_LOOK)
     refused = announce(record, before, ports.clock, ports.clusters)
     return replace(after, why=f"{after.why}; {refused}") if refused else after
 
@@ -132,8 +136,8 @@ def ready(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> DisruptionR
     protect_launched(record, nodes, ports.clusters)
     if missing and record.active_commands:
         pause = _pause(record, BOOT_PAUSE, ports.clock)
-        return replace(run, next=Next.BOOT, pause=pause, why="; ".join(missing))
-    return _next(run, record, Next.READY)
+        return replace(run, next=DisruptionNext.BOOT, pause=pause, why="; ".join(missing))
+    return _next(run, record, DisruptionNext.READY)
 
 
 def validate_again(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> DisruptionRun:
@@ -144,7 +148,7 @@ def validate_again(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> Di
     snapshot = observe(run.cluster, ports, record)
     record = written(revalidated(record, snapshot, ports.deployment, ports.budget), ports.disruptions)
     run = replace(run, validated=ports.clock.now(), healthy=_healthy(record, snapshot))
-    return _next(run, roll_back(record, ports), Next.TERMINATE)
+    return _next(run, roll_back(record, ports), DisruptionNext.TERMINATE)
 
 
 def terminate(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> DisruptionRun:
@@ -155,12 +159,17 @@ def terminate(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> Disrupt
     age = ports.clock.now() - run.validated if run.validated else None
     if not record.requested and (age is None or age > _fresh(record, ports.catalog)):
         seconds = f"{age.total_seconds():.0f} s old" if age is not None else "missing"
-        return replace(run, next=Next.READY, pause=1, why=f"the last validation is {seconds}: validating again")
+        return replace(
+            run, next=DisruptionNext.READY, pause=1, why=f"the last validation is {seconds}: validating again"
+        )
     if not record.requested:
         record = written(replace(record, requested=True), ports.disruptions)
     request_terminations(record, ports)
     return replace(
-        run, next=Next.FOLLOW, pause=DRAIN_PAUSE, why=f"terminations requested: {', '.join(record.to_terminate)}"
+        run,
+        next=DisruptionNext.FOLLOW,
+        pause=DRAIN_PAUSE,
+        why=f"terminations requested: {', '.join(record.to_terminate)}",
     )
 
 
@@ -187,18 +196,20 @@ def follow(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> Disruption
     if not left and record.outstanding() and ports.clock.now() - record.began < LAUNCHES_WITHIN:
         return replace(
             run,
-            next=Next.FOLLOW,
+            next=DisruptionNext.FOLLOW,
             pause=DRAIN_PAUSE,
             why="waiting for the instances that the raised desired size brings",
         )
     if not left:
         return replace(
-            run, next=Next.END, why=f"{count_of(len(record.ends), 'termination has', 'terminations have')} ended"
+            run,
+            next=DisruptionNext.END,
+            why=f"{count_of(len(record.ends), 'termination has', 'terminations have')} ended",
         )
     pause = _pause(record, DRAIN_PAUSE, ports.clock)
     why = f"{len(left)} of {count_of(len(record.to_terminate), 'termination is', 'terminations are')} under way"
     unread = [f"the record of {one} cannot be read: {records.unreadable[one]}" for one in left if one not in known]
-    return replace(run, next=Next.FOLLOW, pause=pause, why="; ".join((why, *unread))[:LONGEST_WHY])
+    return replace(run, next=DisruptionNext.FOLLOW, pause=pause, why="; ".join((why, *unread))[:LONGEST_WHY])
 
 
 def _healthy(record: DisruptionRecord, snapshot: ClusterSnapshot) -> tuple[HealthSample, ...]:
@@ -212,12 +223,12 @@ def _pause(record: DisruptionRecord, least: int, clock: Clock) -> int:
     return int(min(max(waited / 6, least), LONGEST_PAUSE))
 
 
-def _next(run: DisruptionRun, record: DisruptionRecord, step: Next) -> DisruptionRun:
+def _next(run: DisruptionRun, record: DisruptionRecord, step: DisruptionNext) -> DisruptionRun:
     """Continue with the active commands; without any the run is given up."""
     dropped = "; ".join(f"command {number} dropped: {why}" for number, why in record.dropped.items())
     if record.active_commands:
         return replace(run, next=step, why=f"{record.summary}; {dropped}" if dropped else record.summary)
-    return replace(run, next=Next.GIVE_UP, why=dropped)
+    return replace(run, next=DisruptionNext.GIVE_UP, why=dropped)
 
 
 def _prepare_groups(record: DisruptionRecord, launching: tuple[str, ...], ports: Ports) -> DisruptionRecord:

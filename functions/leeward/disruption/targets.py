@@ -23,7 +23,7 @@ from leeward.placement.scene import closed_zones
 from leeward.policy.document import NodePolicy
 from leeward.policy.document import Requirement as PolicyRequirement
 from leeward.scheduling.nodes import NodeTemplate
-from leeward.scheduling.selectors import Operator, Requirement
+from leeward.scheduling.selectors import LabelRequirement, Operator
 from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.snapshot.launchable import Launchable
 
@@ -31,7 +31,7 @@ _DIGITS = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class LaunchTarget:
     """One group as a target. `template` has the zones that may be used, `by_zone` one template for each of them: a
     world distinguishes templates by identity, so these are made once for a run.
     """
@@ -56,11 +56,11 @@ class Target:
         return self.left > 0 or any(candidate.group.name == self.group for candidate in removed)
 
 
-def targets(snapshot: ClusterSnapshot, *, priced: bool) -> tuple[tuple[Target, ...], Mapping[str, str]]:
+def targets(snapshot: ClusterSnapshot, *, priced: bool) -> tuple[tuple[LaunchTarget, ...], Mapping[str, str]]:
     """Return the targets, the cheapest first, and why each other selected group is none. `priced`: only where prices
     are known and the group does not mix capacity types, as consolidation needs it.
     """
-    usable: list[Target] = []
+    usable: list[LaunchTarget] = []
     why: dict[str, str] = {}
     closed = closed_zones(snapshot.nodes)
     for name, launchable in sorted(snapshot.launchables.items()):
@@ -105,7 +105,7 @@ def _unmet(requirements: Iterable[PolicyRequirement], launchable: Launchable) ->
     """
     nodes = [labels for zone in launchable.zones for labels in launchable.labels_in(zone)]
     for wanted in requirements:
-        asked = Requirement(key=wanted.key, operator=Operator(wanted.operator), values=wanted.values)
+        asked = LabelRequirement(key=wanted.key, operator=Operator(wanted.operator), values=wanted.values)
         if not all(asked.matches(labels) for labels in nodes):
             return f"it may launch what requirement {wanted.key} does not allow"
         choice = {labels[wanted.key] for labels in nodes if wanted.key in labels}
@@ -114,7 +114,7 @@ def _unmet(requirements: Iterable[PolicyRequirement], launchable: Launchable) ->
     return ""
 
 
-def target_of(launchable: Launchable, closed: Collection[str], *, priced: bool) -> Target:
+def target_of(launchable: Launchable, closed: Collection[str], *, priced: bool) -> LaunchTarget:
     """Build the target without a bound of its own: `can_launch` limits the launches, per command. Among zones of one
     price the closed ones come last.
     """
@@ -122,10 +122,10 @@ def target_of(launchable: Launchable, closed: Collection[str], *, priced: bool) 
     offerings = tuple(sorted(offerings, key=lambda one: one.zone in closed))
     template = replace(launchable.certain, offerings=offerings, max_nodes=None)
     by_zone = {one.zone: replace(template, offerings=(one,)) for one in offerings}
-    return Target(launchable=launchable, template=template, by_zone=by_zone, left=launchable.left)
+    return LaunchTarget(launchable=launchable, template=template, by_zone=by_zone, left=launchable.left)
 
 
-def why_no_spot(candidate: Candidate, target: Target) -> str:
+def why_no_spot(candidate: Candidate, target: LaunchTarget) -> str:
     """Return why spot may not replace spot, empty where the rule allows it or does not apply. Spot to spot needs a
     choice of types, else the cheapest pool is chosen and soon interrupted (Karpenter's rule of 15 types).
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from leeward.disruption.run import DisruptionRun, Next
+from leeward.disruption.run import DisruptionNext, DisruptionRun
 from leeward.errors import LeewardError
 from leeward.telemetry import Telemetry, scopes_of
 from leeward.workflow.steps import log_step
@@ -41,7 +41,7 @@ def decided(result: PlannerResult) -> dict[str, Any]:
 def stepped(step: str, result: DisruptionRun) -> None:
     """Write one line per step; when a run has ended, count it, its nodes and the dollars an hour that it saves."""
     log_step(telemetry, step, result)
-    name = {Next.DONE: DISRUPTIONS_DONE, Next.GIVEN_UP: DISRUPTIONS_GIVEN_UP}.get(result.next)
+    name = {DisruptionNext.DONE: DISRUPTIONS_DONE, DisruptionNext.GIVEN_UP: DISRUPTIONS_GIVEN_UP}.get(result.next)
     if name is None:
         return
     ends, scopes = result.ends, scopes_of(result.cluster)

@@ -22,7 +22,7 @@ Rule = tuple[str, str, str]  # (API group, resource, verb), in the words of RBAC
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Identity:
+class CallerIdentity:
     """Identity of the credentials, and their Region."""
 
     account: str
@@ -45,7 +45,7 @@ class Function:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Network:
+class ClusterNetwork:
     """Path from functions in a VPC to AWS's APIs. `endpoints`: names of the VPC's endpoints that are available, without
     `com.amazonaws.REGION.`; `routed`: each of their subnets has a route out, past an internet gateway, which does not
     serve a function.
@@ -107,7 +107,7 @@ class MessageAge:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class RecordTable:
     """DynamoDB table. `indexes`: name -> status; `stream`: its changes can be read."""
 
     status: str
@@ -116,7 +116,7 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Alarm:
+class DeploymentAlarm:
     """CloudWatch alarm. `notifies`: it has an action, and actions are switched on; `topics`: ARNs among its actions."""
 
     state: str
@@ -235,22 +235,22 @@ class Facts:
     """
 
     now: datetime
-    identity: Identity
+    identity: CallerIdentity
     requested_cluster: str | None
     serves: tuple[str, ...] | None
     concurrency: Read[Concurrency]
     functions: Mapping[str, Read[Function | None]]
-    network: Read[Network | None]
+    network: Read[ClusterNetwork | None]
     counts: Read[Mapping[str, Counts]]
     machines: Mapping[str, Read[str | None]]
     failures: Mapping[str, Read[tuple[FailedExecution, ...]]]
     sources: Mapping[str, Read[tuple[EventSource, ...]]]
     queues: Mapping[str, Read[Queue | None]]
     ages: Mapping[str, Read[MessageAge]]
-    table: Read[Table | None]
+    table: Read[RecordTable | None]
     rules: Read[Mapping[str, bool]]
     targets: Mapping[str, Read[tuple[str, ...]]]
-    alarms: Read[Mapping[str, Alarm]]
+    alarms: Read[Mapping[str, DeploymentAlarm]]
     records: Read[tuple[TerminationRecord, ...]]
     running: Read[frozenset[str]]
     clusters: tuple[InspectedCluster, ...]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from leeward.doctor.reading import Cause, Unavailable
+from leeward.doctor.reading import ErrorCause, UnreadFact
 
 
 class State(StrEnum):
@@ -166,7 +166,7 @@ class About:
         """Report that it is not in order."""
         return Finding(check=self.check, object=self.object, state=State.FAILED, found=found, fix=fix)
 
-    def unknown(self, missing: Unavailable) -> Finding:
+    def unknown(self, missing: UnreadFact) -> Finding:
         """Report that it could not be read."""
-        fix = f"allow yourself {missing.permission}" if missing.cause is Cause.DENIED else AGAIN
+        fix = f"allow yourself {missing.permission}" if missing.cause is ErrorCause.DENIED else AGAIN
         return Finding(check=self.check, object=self.object, state=State.UNKNOWN, found=missing.reason, fix=fix)

@@ -9,31 +9,31 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from leeward.doctor import expected
-from leeward.doctor.facts import Facts, Function, Identity, InspectedCluster, Network, Served
+from leeward.doctor.facts import CallerIdentity, ClusterNetwork, Facts, Function, InspectedCluster, Served
 from leeward.doctor.gather_cluster import inspect_cluster
-from leeward.doctor.reading import Cause, Read, Unavailable, read, read_each
+from leeward.doctor.reading import ErrorCause, Read, UnreadFact, read, read_each
 from leeward.model.termination import Status, TerminationRecord
 from leeward.ports import Ports
-from leeward.ports.doctor import Deployment
+from leeward.ports.doctor import DeploymentReader
 from leeward.ports.records import Claims
 
 FUNCTION_ERROR_WINDOW = timedelta(hours=1)
 EXECUTION_FAILURE_WINDOW = timedelta(days=1)
-NO_CLUSTER = Unavailable(
-    permission="lambda:GetFunction", reason="no cluster of the deployment is known", cause=Cause.FAILED
+NO_CLUSTER = UnreadFact(
+    permission="lambda:GetFunction", reason="no cluster of the deployment is known", cause=ErrorCause.FAILED
 )
 
 PortsOf = Callable[[str], Ports]
 
 
 def gather(
-    deployment: Deployment,
+    deployment: DeploymentReader,
     ports_of: PortsOf,
-    identity: Identity,
+    identity: CallerIdentity,
     *,
     requested_cluster: str | None,
     now: datetime,
-    there: Deployment | None = None,
+    there: DeploymentReader | None = None,
 ) -> Facts:
     """Gather the facts. `ports_of`: a cluster's ports, by its name; `requested_cluster`: the only cluster to read,
     None: all. `there`: the reader of the account and Region of that cluster, with the caller's credentials in it;
@@ -65,7 +65,7 @@ def gather(
     )
 
 
-def _raw_subscriptions(deployment: Deployment, settings: Mapping[str, str]) -> dict[str, Read[tuple[str, ...]]]:
+def _raw_subscriptions(deployment: DeploymentReader, settings: Mapping[str, str]) -> dict[str, Read[tuple[str, ...]]]:
     return read_each(
         topics_of(settings),
         "sns:ListSubscriptionsByTopic and sns:GetSubscriptionAttributes",
@@ -73,7 +73,7 @@ def _raw_subscriptions(deployment: Deployment, settings: Mapping[str, str]) -> d
     )
 
 
-def _network(deployment: Deployment, functions: dict[str, Read[Function | None]]) -> Read[Network | None]:
+def _network(deployment: DeploymentReader, functions: dict[str, Read[Function | None]]) -> Read[ClusterNetwork | None]:
     """Read the VPC of the functions, which is the same for all of them; None: they run in none."""
     in_vpc = [function for function in functions.values() if isinstance(function, Function) and function.vpc]
     if not in_vpc:
@@ -82,14 +82,14 @@ def _network(deployment: Deployment, functions: dict[str, Read[Function | None]]
     return read("ec2:DescribeVpcEndpoints and ec2:DescribeRouteTables", lambda: deployment.network(vpc, subnets))
 
 
-def _parts(deployment: Deployment, functions: dict[str, Read[Function | None]], now: datetime) -> dict[str, Any]:
+def _parts(deployment: DeploymentReader, functions: dict[str, Read[Function | None]], now: datetime) -> dict[str, Any]:
     """Read the fields of `Facts` that belong to neither a cluster nor an execution."""
     rules = read("events:ListRules", lambda: deployment.rules(expected.PREFIX))
     expected_rules = (*expected.RULES, *expected.SCHEDULES)
-    existing = expected_rules if isinstance(rules, Unavailable) else [name for name in expected_rules if name in rules]
+    existing = expected_rules if isinstance(rules, UnreadFact) else [name for name in expected_rules if name in rules]
     since = now - EXECUTION_FAILURE_WINDOW
     alarms = read("cloudwatch:DescribeAlarms", lambda: deployment.alarms(expected.PREFIX))
-    ringing = {} if isinstance(alarms, Unavailable) else alarms
+    ringing = {} if isinstance(alarms, UnreadFact) else alarms
     topics = sorted({topic for alarm in ringing.values() for topic in alarm.topics})
     return {
         "counts": read(
@@ -128,7 +128,7 @@ def _wanted(served: tuple[Served, ...] | None, requested: str | None) -> tuple[t
 
 
 def _clusters(
-    deployment: Deployment,
+    deployment: DeploymentReader,
     ports_of: PortsOf,
     wanted: tuple[tuple[str, Served | None], ...],
     queue_arns: frozenset[str],
@@ -154,7 +154,7 @@ def _records(claims: Claims) -> Read[tuple[TerminationRecord, ...]]:
 def environment(functions: Iterable[Read[Function | None]]) -> dict[str, str]:
     """Return the environment of the first readable function that names its clusters; empty if there is none."""
     for function in functions:
-        if function is not None and not isinstance(function, Unavailable) and function.environment.get("CLUSTERS"):
+        if function is not None and not isinstance(function, UnreadFact) and function.environment.get("CLUSTERS"):
             return dict(function.environment)
     return {}
 

@@ -9,7 +9,7 @@ from leeward.doctor import expected
 from leeward.doctor.checks.templates import template_ids
 from leeward.doctor.entries import entries_of
 from leeward.doctor.facts import Disruption, InspectedCluster, Served, Upgrade
-from leeward.doctor.reading import Read, Unavailable, read, read_each
+from leeward.doctor.reading import Read, UnreadFact, read, read_each
 from leeward.model.facts import KEPT_BY_SYNC, FactKind
 from leeward.model.group import Group
 from leeward.model.instance import cluster_of
@@ -18,12 +18,12 @@ from leeward.model.node_owners import FOREIGN_TAINTS
 from leeward.policy.document import ClusterPolicies
 from leeward.policy.selection import policy_for
 from leeward.ports import Ports
-from leeward.ports.doctor import Deployment, Rbac
+from leeward.ports.doctor import DeploymentReader, Rbac
 from leeward.ports.executions import NamedExecutions
 from leeward.ports.records import Catalog, Disruptions
 from leeward.upgrade.run import is_running
 
-NO_ROLE = Unavailable(
+NO_ROLE = UnreadFact(
     permission="lambda:GetFunction", reason="the role that enters the cluster is not known: no function could be read"
 )
 T = TypeVar("T")
@@ -32,7 +32,7 @@ T = TypeVar("T")
 def inspect_cluster(
     name: str,
     served: Served | None,
-    deployment: Deployment,
+    deployment: DeploymentReader,
     ports: Ports,
     groups: Read[tuple[Group, ...]],
     queue_arns: frozenset[str],
@@ -45,7 +45,7 @@ def inspect_cluster(
     asked = _ClusterReader(version)
     policies = read("ssm:GetParametersByPath", lambda: ports.clusters.policies(name))
     nodes = asked("list nodes", lambda: tuple(ports.clusters.kubernetes(name).nodes()))
-    known = () if isinstance(groups, Unavailable) else groups
+    known = () if isinstance(groups, UnreadFact) else groups
     tagged = [group for group in known if cluster_of(group.tags, [name])]
     selected = [group for group in tagged if _selects(policies, group)]
     return InspectedCluster(
@@ -58,9 +58,9 @@ def inspect_cluster(
         roles=asked.each("get clusterroles", rbac.cluster_role),
         bindings=asked.each("get clusterrolebindings", rbac.binding),
         groups=groups,
-        members=nodes if isinstance(nodes, Unavailable) else frozenset(node.instance_id for node in nodes) - {""},
-        foreign={} if isinstance(nodes, Unavailable) else _foreign(nodes, ports.deployment),
-        tainted=() if isinstance(nodes, Unavailable) else tuple(filter(_tainted_by_controllers, nodes)),
+        members=nodes if isinstance(nodes, UnreadFact) else frozenset(node.instance_id for node in nodes) - {""},
+        foreign={} if isinstance(nodes, UnreadFact) else _foreign(nodes, ports.deployment),
+        tainted=() if isinstance(nodes, UnreadFact) else tuple(filter(_tainted_by_controllers, nodes)),
         policies=policies,
         hooks=_by_group(tagged, "autoscaling:DescribeLifecycleHooks", lambda group: tuple(ports.groups.hooks(group))),
         refreshes=_by_group(selected, "autoscaling:DescribeInstanceRefreshes", ports.service_limits.refreshes),
@@ -85,7 +85,7 @@ class _ClusterReader:
     """Reader of the cluster, unless it has not answered already: each try would wait for its time-out again."""
 
     def __init__(self, version: Read[str]) -> None:
-        self._silent = version if isinstance(version, Unavailable) else None
+        self._silent = version if isinstance(version, UnreadFact) else None
 
     def __call__(self, permission: str, look: Callable[[], T]) -> Read[T]:
         if self._silent is not None:
@@ -97,7 +97,7 @@ class _ClusterReader:
         return {name: self(permission, partial(look, name)) for name in expected.KUBERNETES_GROUPS}
 
 
-def _entry(name: str, arn: str, deployment: Deployment) -> Read[tuple[str, ...] | None]:
+def _entry(name: str, arn: str, deployment: DeploymentReader) -> Read[tuple[str, ...] | None]:
     if not arn:
         return NO_ROLE
 
@@ -108,13 +108,13 @@ def _entry(name: str, arn: str, deployment: Deployment) -> Read[tuple[str, ...] 
     return read("eks:DescribeAccessEntry", look)
 
 
-def _api(name: str, deployment: Deployment) -> tuple[Rbac, Read[str]]:
+def _api(name: str, deployment: DeploymentReader) -> tuple[Rbac, Read[str]]:
     rbac = deployment.rbac(name)
     return rbac, read("an access entry of your own (aws eks create-access-entry)", rbac.version)
 
 
 def _selects(policies: Read[ClusterPolicies], group: Group) -> bool:
-    if isinstance(policies, Unavailable):
+    if isinstance(policies, UnreadFact):
         return False
     return policy_for(policies.policies, group.name, group.tags) is not None
 

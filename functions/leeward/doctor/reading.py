@@ -10,7 +10,7 @@ from leeward.errors import AccessDeniedError, InvalidPolicyError, LeewardError
 T = TypeVar("T")
 
 
-class Cause(Enum):
+class ErrorCause(Enum):
     """Cause for which an object is unavailable."""
 
     DENIED = auto()  # the permission is missing
@@ -19,15 +19,15 @@ class Cause(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unavailable:
+class UnreadFact:
     """Object that could not be read. `permission`: what the read takes; `reason`: a sentence."""
 
     permission: str
     reason: str
-    cause: Cause = Cause.DENIED
+    cause: ErrorCause = ErrorCause.DENIED
 
 
-Read: TypeAlias = T | Unavailable
+Read: TypeAlias = T | UnreadFact
 
 
 def read(permission: str, look: Callable[[], T]) -> Read[T]:
@@ -36,10 +36,10 @@ def read(permission: str, look: Callable[[], T]) -> Read[T]:
         return look()
     except InvalidPolicyError as error:
         reason = "; ".join(str(error).splitlines())
-        return Unavailable(permission=permission, reason=reason, cause=Cause.INVALID)
+        return UnreadFact(permission=permission, reason=reason, cause=ErrorCause.INVALID)
     except LeewardError as error:
-        cause = Cause.DENIED if isinstance(error, AccessDeniedError) else Cause.FAILED
-        return Unavailable(permission=permission, reason=_sentence(error), cause=cause)
+        cause = ErrorCause.DENIED if isinstance(error, AccessDeniedError) else ErrorCause.FAILED
+        return UnreadFact(permission=permission, reason=_sentence(error), cause=cause)
 
 
 def read_each(names: Iterable[str], permission: str, look: Callable[[str], T]) -> dict[str, Read[T]]:

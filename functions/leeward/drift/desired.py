@@ -12,7 +12,7 @@ from leeward.model.node import Node, Taint
 from leeward.node_template.build import ExpectedNode
 from leeward.policy.document import DesiredTaint, NodePolicy
 from leeward.policy.document import Requirement as PolicyRequirement
-from leeward.scheduling.selectors import Operator, Requirement
+from leeward.scheduling.selectors import LabelRequirement, Operator
 from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.snapshot.launchable import Launchable
 
@@ -107,7 +107,7 @@ def registers(policy: NodePolicy, expected: Iterable[ExpectedNode]) -> bool:
 
 
 def _meets(wanted: PolicyRequirement, labels: Mapping[str, str]) -> bool:
-    return Requirement(key=wanted.key, operator=Operator(wanted.operator), values=wanted.values).matches(labels)
+    return LabelRequirement(key=wanted.key, operator=Operator(wanted.operator), values=wanted.values).matches(labels)
 
 
 def _all_meet(wanted: PolicyRequirement, launchable: Launchable) -> bool:

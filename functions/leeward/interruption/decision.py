@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from leeward.model.group import HookResult
 from leeward.model.instance import CapacityType
-from leeward.model.message import HookAction, Kind
+from leeward.model.message import HookAction, MessageKind
 from leeward.model.termination import Cause, Subject
 from leeward.model.zonal_shift import ZonalShift
 
@@ -72,7 +72,7 @@ class Decision:
     budgets allow. `shifted`: clusters whose zonal shifts may have changed, `announced`: the shift that has begun.
     """
 
-    kind: Kind | None
+    kind: MessageKind | None
     outcome: RecordOutcome
     action: Action
     reason: str

@@ -12,7 +12,7 @@ from leeward.interruption.decision import Action, Decision, HookAnswer, NodeDeci
 from leeward.interruption.node_events import event_sentence
 from leeward.interruption.world import World
 from leeward.isolation import isolate_errors
-from leeward.model.message import InterruptionMessage, Kind
+from leeward.model.message import InterruptionMessage, MessageKind
 from leeward.model.subnet import SHORT_FOR, Pool
 from leeward.model.termination import ABRUPT, Cause, Status, Subject, TerminationRecord
 from leeward.model.zonal_shift import ShiftSource, ZonalShift
@@ -25,16 +25,16 @@ from leeward.termination.situation import survey
 
 RESTARTS_AT_ONCE = 3  # an execution that keeps dying is left to the minute reconciler, with growing pauses
 
-EVENT_REASONS: Mapping[Kind, str] = MappingProxyType(
+EVENT_REASONS: Mapping[MessageKind, str] = MappingProxyType(
     {
-        Kind.SPOT_INTERRUPTION: "SpotInterruption",
-        Kind.REBALANCE_RECOMMENDATION: "RebalanceRecommendation",
-        Kind.SCHEDULED_CHANGE: "ScheduledChange",
-        Kind.CAPACITY_RESERVATION: "CapacityReservationInterruption",
-        Kind.CAPACITY_BLOCK: "CapacityBlockExpiration",
-        Kind.STATE_CHANGE: "InstanceStateChange",
-        Kind.ASG_TERMINATE: "GroupTerminating",
-        Kind.REPLACE_ROOT_VOLUME: "RootVolumeReplacement",
+        MessageKind.SPOT_INTERRUPTION: "SpotInterruption",
+        MessageKind.REBALANCE_RECOMMENDATION: "RebalanceRecommendation",
+        MessageKind.SCHEDULED_CHANGE: "ScheduledChange",
+        MessageKind.CAPACITY_RESERVATION: "CapacityReservationInterruption",
+        MessageKind.CAPACITY_BLOCK: "CapacityBlockExpiration",
+        MessageKind.STATE_CHANGE: "InstanceStateChange",
+        MessageKind.ASG_TERMINATE: "GroupTerminating",
+        MessageKind.REPLACE_ROOT_VOLUME: "RootVolumeReplacement",
     }
 )
 
@@ -187,7 +187,7 @@ def _revive(execution: str, ports: Ports) -> Done:
     return Done()
 
 
-def _write_event(node: NodeDecision, kind: Kind | None, sentence: str, world: World, ports: Ports) -> Done:
+def _write_event(node: NodeDecision, kind: MessageKind | None, sentence: str, world: World, ports: Ports) -> Done:
     """Write an Event on the Node. A failed Event must not fail the action."""
     subject = world.nodes.get(node.instance)
     if subject is None or node.cluster is None or kind is None:

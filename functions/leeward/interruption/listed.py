@@ -8,7 +8,7 @@ from leeward.interruption.recorded import TAKEN
 from leeward.isolation import attempt
 from leeward.model import well_known
 from leeward.model.instance import CapacityType, Instance
-from leeward.model.message import InterruptionMessage, Kind
+from leeward.model.message import InterruptionMessage, MessageKind
 from leeward.model.node import LONG_AGO
 from leeward.ports.autoscaling import Groups
 
@@ -25,7 +25,7 @@ def listed_by_groups(
     described = attempt(lambda: groups.of_clusters(clusters)) if wanted else ()
     if isinstance(described, LeewardError):
         return {}
-    spot = {name for message in messages if message.kind is Kind.SPOT_INTERRUPTION for name in message.instances}
+    spot = {name for message in messages if message.kind is MessageKind.SPOT_INTERRUPTION for name in message.instances}
     return {
         member.id: Instance(
             id=member.id,

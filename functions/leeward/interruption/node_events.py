@@ -4,11 +4,13 @@ A message may join a termination at any point: its cause may even be a consequen
 lifecycle action, EC2's state changes). The record that the claim returned says how far the termination has come."""
 
 from leeward.interruption.decision import Action, Decision, NodeDecision
-from leeward.model.message import InterruptionMessage, Kind, StateChange
+from leeward.model.message import InterruptionMessage, MessageKind, StateChange
 from leeward.model.termination import TerminationRecord
 from leeward.model.times import format_instant
 
-CONSEQUENCES = frozenset({Kind.STATE_CHANGE, Kind.ASG_TERMINATE})  # messages that a termination by Leeward causes
+CONSEQUENCES = frozenset(
+    {MessageKind.STATE_CHANGE, MessageKind.ASG_TERMINATE}
+)  # messages that a termination by Leeward causes
 ENDED = frozenset({"shutting-down", "terminated"})  # states of an instance on which no pod can be evicted any more
 
 

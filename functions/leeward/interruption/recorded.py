@@ -8,14 +8,16 @@ from datetime import UTC, datetime
 from leeward.model import well_known
 from leeward.model.group import LifecycleHook
 from leeward.model.instance import ENDED, Instance
-from leeward.model.message import InterruptionMessage, Kind, LifecycleTermination, StateChange
+from leeward.model.message import InterruptionMessage, LifecycleTermination, MessageKind, StateChange
 from leeward.model.seen import SeenGroup
 from leeward.model.termination import ABRUPT, CauseKind, Outcome, Status, TerminationRecord
 from leeward.policy.document import NodePolicy
 from leeward.policy.selection import named_by
 from leeward.termination.situation import group_fact, instance_fact
 
-TAKEN = frozenset({Kind.SPOT_INTERRUPTION, Kind.CAPACITY_RESERVATION})  # EC2 takes it, whatever its group's state
+TAKEN = frozenset(
+    {MessageKind.SPOT_INTERRUPTION, MessageKind.CAPACITY_RESERVATION}
+)  # EC2 takes it, whatever its group's state
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

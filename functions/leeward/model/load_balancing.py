@@ -66,7 +66,7 @@ class Health(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class LoadBalancerTarget:
     """Registered target. `group`: its target group's name; `id`: instance id or address; `state`: as AWS reports it."""
 
     group: str
@@ -91,7 +91,7 @@ class Target:
         return f"target {self.id}:{self.port} of {self.group} ({self.state})"
 
 
-def is_of(target: Target, instance: Instance) -> bool:
+def is_of(target: LoadBalancerTarget, instance: Instance) -> bool:
     """Return whether the target is at the instance: by its id, or by an address of one of its interfaces."""
     if target.kind is TargetKind.INSTANCE:
         return target.id == instance.id

@@ -13,7 +13,7 @@ REPLACE_ROOT_VOLUME = "ReplaceRootVolume"  # value of a lifecycle action's Actio
 WARM_POOL = "WarmPool"  # value of a lifecycle action's Origin and Destination
 
 
-class Kind(StrEnum):
+class MessageKind(StrEnum):
     """Kinds of messages, as `leeward inspect explain-event` prints them."""
 
     SPOT_INTERRUPTION = "spot_interruption"
@@ -77,7 +77,7 @@ class Message:
     received it.
     """
 
-    kind: ClassVar[Kind]
+    kind: ClassVar[MessageKind]
 
     event_id: str
     at: datetime
@@ -90,7 +90,7 @@ class Message:
 class SpotInterruption(Message):
     """Warning that EC2 interrupts a spot instance at the deadline; None if that time cannot be represented."""
 
-    kind: ClassVar[Kind] = Kind.SPOT_INTERRUPTION
+    kind: ClassVar[MessageKind] = MessageKind.SPOT_INTERRUPTION
 
     deadline: datetime | None
 
@@ -99,14 +99,14 @@ class SpotInterruption(Message):
 class RebalanceRecommendation(Message):
     """Notice that a spot instance is at an elevated risk of interruption."""
 
-    kind: ClassVar[Kind] = Kind.REBALANCE_RECOMMENDATION
+    kind: ClassVar[MessageKind] = MessageKind.REBALANCE_RECOMMENDATION
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapacityReservationInterruption(Message):
     """Warning that EC2 reclaims the reserved capacity of an instance at the deadline."""
 
-    kind: ClassVar[Kind] = Kind.CAPACITY_RESERVATION
+    kind: ClassVar[MessageKind] = MessageKind.CAPACITY_RESERVATION
 
     deadline: datetime | None
 
@@ -119,7 +119,7 @@ class CapacityBlockExpiration(Message):
     EC2 was asked, and lists no such active block.
     """
 
-    kind: ClassVar[Kind] = Kind.CAPACITY_BLOCK
+    kind: ClassVar[MessageKind] = MessageKind.CAPACITY_BLOCK
 
     block: CapacityBlock
     deadline: datetime | None
@@ -133,7 +133,7 @@ class ScheduledChange(Message):
     boots the instances again.
     """
 
-    kind: ClassVar[Kind] = Kind.SCHEDULED_CHANGE
+    kind: ClassVar[MessageKind] = MessageKind.SCHEDULED_CHANGE
 
     deadline: datetime | None
     reboots: bool = False
@@ -143,7 +143,7 @@ class ScheduledChange(Message):
 class StateChange(Message):
     """EC2's report that an instance is stopping, stopped, shutting down or terminated."""
 
-    kind: ClassVar[Kind] = Kind.STATE_CHANGE
+    kind: ClassVar[MessageKind] = MessageKind.STATE_CHANGE
 
     state: str
 
@@ -152,7 +152,7 @@ class StateChange(Message):
 class LifecycleTermination(Message):
     """Lifecycle action of an instance that leaves its group."""
 
-    kind: ClassVar[Kind] = Kind.ASG_TERMINATE
+    kind: ClassVar[MessageKind] = MessageKind.ASG_TERMINATE
 
     hook: HookAction
 
@@ -161,7 +161,7 @@ class LifecycleTermination(Message):
 class RootVolumeReplacement(Message):
     """Lifecycle action of a terminate hook for an instance that stays: an instance refresh replaces its root volume."""
 
-    kind: ClassVar[Kind] = Kind.REPLACE_ROOT_VOLUME
+    kind: ClassVar[MessageKind] = MessageKind.REPLACE_ROOT_VOLUME
 
     hook: HookAction
 
@@ -170,7 +170,7 @@ class RootVolumeReplacement(Message):
 class LifecycleLaunch(Message):
     """Lifecycle action of an instance that joins its group."""
 
-    kind: ClassVar[Kind] = Kind.ASG_LAUNCH
+    kind: ClassVar[MessageKind] = MessageKind.ASG_LAUNCH
 
     hook: HookAction
 
@@ -179,7 +179,7 @@ class LifecycleLaunch(Message):
 class ExecutionEnded(Message):
     """Step Functions' report that an execution of node-termination has failed, timed out or was aborted."""
 
-    kind: ClassVar[Kind] = Kind.EXECUTION_ENDED
+    kind: ClassVar[MessageKind] = MessageKind.EXECUTION_ENDED
 
     execution: str
     status: str
@@ -191,7 +191,7 @@ class ZonalShiftNotice(Message):
     from, empty if the event does not name it; `resources`: what the event is about, as far as it says.
     """
 
-    kind: ClassVar[Kind] = Kind.ZONAL_SHIFT
+    kind: ClassVar[MessageKind] = MessageKind.ZONAL_SHIFT
 
     zone_id: str
     shift: ShiftKind
@@ -208,7 +208,7 @@ class ZonalShiftNotice(Message):
 class NoOp(Message):
     """Message without effect, with the reason."""
 
-    kind: ClassVar[Kind] = Kind.NOOP
+    kind: ClassVar[MessageKind] = MessageKind.NOOP
 
     reason: str
 

@@ -32,7 +32,7 @@ class FailedCommand:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SeenNode:
+class RememberedNode:
     """Observation of the last Ready nodes of a group and type. `version`, `user_data`: launch template and version,
     and a digest, with which they were launched; `by_zone`: labels beside `labels`; `taints`: `KEY=VALUE:EFFECT`.
     """

@@ -38,7 +38,7 @@ def evaluate(text: str, values: Mapping[str, int]) -> int | None:
     if len(text) > LONGEST:
         return None
     try:
-        reader = _Reader(_tokens(text), values)
+        reader = _ExpressionReader(_tokens(text), values)
         found = reader.choice()
         reader.expect("")
     except (ArithmeticError, KeyError, ValueError):
@@ -63,7 +63,7 @@ def _tokens(text: str) -> list[str]:
     return tokens
 
 
-class _Reader:
+class _ExpressionReader:
     """Recursive descent over the tokens. Raises ValueError, KeyError or ArithmeticError for another language."""
 
     def __init__(self, tokens: list[str], values: Mapping[str, int]) -> None:

@@ -19,7 +19,7 @@ from hashlib import sha256
 from leeward.model import well_known
 from leeward.model.launch import LaunchSettings
 from leeward.model.node import Node, Taint
-from leeward.model.planning_memory import SeenNode
+from leeward.model.planning_memory import RememberedNode
 from leeward.node_template.labels import ARCH, BETA, HOSTNAME, OS
 from leeward.node_template.user_data import kubelet_settings
 
@@ -148,7 +148,7 @@ def key_of(group: str, instance_type: str) -> str:
     return f"{group}/{instance_type}"
 
 
-def recalled(seen: SeenNode | None, launch: LaunchSettings | None) -> Observed | None:
+def recalled(seen: RememberedNode | None, launch: LaunchSettings | None) -> Observed | None:
     """Return the observation; None without one, and where the group launches from another version with other user
     data now.
     """
@@ -170,9 +170,9 @@ def recalled(seen: SeenNode | None, launch: LaunchSettings | None) -> Observed |
     )
 
 
-def kept(known: Mapping[str, tuple[Observed, LaunchSettings | None]]) -> dict[str, SeenNode]:
+def kept(known: Mapping[str, tuple[Observed, LaunchSettings | None]]) -> dict[str, RememberedNode]:
     """Return what is remembered of the observations by `key_of`."""
-    found: dict[str, SeenNode] = {}
+    found: dict[str, RememberedNode] = {}
     left = MOST_BYTES
     for key in sorted(known, key=lambda key: (known[key][0].nodes, key)):
         observed, launch = known[key]
@@ -185,9 +185,9 @@ def kept(known: Mapping[str, tuple[Observed, LaunchSettings | None]]) -> dict[st
     return found
 
 
-def _seen(observed: Observed, launch: LaunchSettings) -> SeenNode:
+def _seen(observed: Observed, launch: LaunchSettings) -> RememberedNode:
     version, user_data = _launch(launch)
-    return SeenNode(
+    return RememberedNode(
         version=version,
         user_data=user_data,
         labels=_some(observed.labels.items()),

@@ -122,7 +122,7 @@ class Scope:
 
 
 @dataclass(slots=True, eq=False)
-class Command:
+class ShellCommand:
     """Simple command. `words` as written, with their quotes; `certain`: it runs in any case; `possible`: no branch and
     no file that is not executed holds it; `written`: its own text is printed, or read as a script of its own.
     """
@@ -152,7 +152,7 @@ class Command:
         return self.subshell or any(scope.subshell and scope not in inside for scope in outwards(self.scope))
 
 
-def decide(found: list[Command]) -> None:
+def decide(found: list[ShellCommand]) -> None:
     """Fill in which commands are certain and which are possible."""
     scopes = list(dict.fromkeys(scope for command in found for scope in outwards(command.scope)))
     scopes.sort(key=lambda scope: scope.depth)
@@ -185,28 +185,28 @@ def outwards(scope: Scope | None) -> Iterator[Scope]:
         scope = scope.parent
 
 
-def commands(text: str) -> list[Command]:
+def commands(text: str) -> list[ShellCommand]:
     """Return the commands of the script, those of documents and quoted scripts among them. Raises InvalidInputError."""
-    reader = _Reader(text, Scope("root"), 0)
+    reader = _ScriptReader(text, Scope("root"), 0)
     reader.read()
     decide(reader.found)
     return reader.found
 
 
-def _set_by(found: list[Command]) -> set[str]:
+def _set_by(found: list[ShellCommand]) -> set[str]:
     words = (plain(word) for command in found for word in command.words)
     return {match[1] for word in words if (match := ASSIGNMENT.match(word))}
 
 
 @dataclass(slots=True)
-class _Reader:
+class _ScriptReader:
     text: str
     scope: Scope
     depth: int
     at: int = 0
     start: int = 0
     words: list[str] = field(default_factory=list)
-    found: list[Command] = field(default_factory=list)
+    found: list[ShellCommand] = field(default_factory=list)
     function: str = ""  # its body comes next
     documents: list[tuple[str, bool, bool]] = field(default_factory=list)  # end, whether tabs go, variables expand
     line: int = 0  # where the present line starts
@@ -357,7 +357,7 @@ class _Reader:
                 part.subshell = True
         if self.words:
             text = self.text[self.start : self.at - len(operator)]
-            command = Command(text, tuple(self.words), scope, scope.condition, subshell)
+            command = ShellCommand(text, tuple(self.words), scope, scope.condition, subshell)
             self.words = []
             self.found.append(command)
             scope.failing = command.callee not in _NEVER_FAIL and bool(command.arguments)
@@ -370,7 +370,7 @@ class _Reader:
         elif operator in {"", "&"}:
             scope.condition = False
 
-    def _inner(self, command: Command, operator: str) -> None:
+    def _inner(self, command: ShellCommand, operator: str) -> None:
         """Read a script in quotes (`bash -c`, `eval`), and text that `echo` writes into a file."""
         first = plain(command.words[0])
         if first in {"echo", "printf"}:
@@ -386,7 +386,7 @@ class _Reader:
                     command.written = True
                     self._document(inner(word), command, "", apart=True)
 
-    def _printed(self, command: Command, operator: str) -> None:
+    def _printed(self, command: ShellCommand, operator: str) -> None:
         command.written = True
         target = self.target
         if operator[:1] == "|" and operator != "||":
@@ -418,19 +418,19 @@ class _Reader:
                 for inside in written if mixed else ():
                     inside.perhaps = True  # a variable of the text has the value that it has outside
 
-    def _document(self, body: str, command: Command, path: str, *, apart: bool = False) -> None:
+    def _document(self, body: str, command: ShellCommand, path: str, *, apart: bool = False) -> None:
         """Read a script that the command runs, in a process `apart` or not, or writes to a path."""
         outer = command.scope
         scope = Scope("file" if path else "{", outer, perhaps=command.perhaps, name=path, depth=outer.depth + 1)
         scope.subshell = apart
-        reader = _Reader(body.replace("\n\t", "\n"), scope, self.depth + 1)
+        reader = _ScriptReader(body.replace("\n\t", "\n"), scope, self.depth + 1)
         try:
             if self.depth >= DEEPEST:
                 raise InvalidInputError("found scripts in scripts")
             reader.read()
             self.found += reader.found
         except InvalidInputError:
-            self.found.append(Command(body, (), Scope("file", scope, name=UNKNOWN, branch=True), perhaps=True))
+            self.found.append(ShellCommand(body, (), Scope("file", scope, name=UNKNOWN, branch=True), perhaps=True))
 
     def _whole_word(self) -> str:
         start, self.at = self.at, word_end(self.text, self.at)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from leeward.errors import InvalidInputError
 from leeward.node_template.flags import READERS
 from leeward.node_template.passed_flags import BOOTSTRAP, Flags, Passed, flags_in, opaque_words
-from leeward.node_template.shell import ASSIGNMENT, MOST_ROUNDS, Command, Scope, commands, outwards, plain
+from leeward.node_template.shell import ASSIGNMENT, MOST_ROUNDS, Scope, ShellCommand, commands, outwards, plain
 
 MOST_CALLS = 20  # of bootstrap.sh, whose variables are compared
 _SHEBANG = re.compile(r"(?:#cloud-boothook[^\n]*\n\s*)?#![ \t]*(?:\S*/)?(?:env[ \t]+(?:-\S+[ \t]+)*)?(\w+)")
@@ -18,7 +18,7 @@ _EDITORS, _SERVICE = {"sed", "perl", "awk"}, "kubelet"
 _SNAP = ["snap", "set", "kubelet-eks"]  # Ubuntu's kubelet: its flags without dashes
 _MAPS = {"node-labels", "kube-reserved", "system-reserved", "eviction-hard"}
 _EVERY = "*"  # variable
-_NO_CALL = Command("", (), Scope("root"), perhaps=False)
+_NO_CALL = ShellCommand("", (), Scope("root"), perhaps=False)
 _NO_CALLERS = _EDITORS | {"chmod", "chown", "cp", "mv", "rm", "cat", "ls", "tee", "grep", "[", "[[", "test", "aws"}
 _SYSTEM = re.compile(r"/etc/(?:os-release|environment|profile|bashrc|bash\.bashrc|lsb-release)|bashrc$|profile$")
 _READS = {"unset", "read", "mapfile", "readarray", "getopts"}
@@ -54,7 +54,7 @@ class _Slot:
 class _Script:
     """Commands of a script, sorted by what they do to kubelet's arguments."""
 
-    def __init__(self, found: Sequence[Command]) -> None:
+    def __init__(self, found: Sequence[ShellCommand]) -> None:
         self.commands = found
         self.assigned = [(names, command) for command in found if (names := _assigned(command))]
         boots = {name for names, command in self.assigned if BOOTSTRAP in command.text for name in names}
@@ -134,12 +134,12 @@ class _Script:
             self.found.unsure += [flag for flag in slot.flags if slot.sure and flag[0] in names]
             slot.flags = [flag for flag in slot.flags if not (slot.sure and flag[0] in names)]
 
-    def _is_foreign(self, command: Command) -> bool:
+    def _is_foreign(self, command: ShellCommand) -> bool:
         """Return whether the command sources a file that the script does not write, and that may set any variable."""
         path = command.callee if command.words and plain(command.words[0]) in {"source", "."} else ""
         return bool(path) and path not in self.files and not _SYSTEM.search(path)
 
-    def _set_snap(self, command: Command, *, sure: bool) -> None:
+    def _set_snap(self, command: ShellCommand, *, sure: bool) -> None:
         for word in command.arguments[len(_SNAP) :]:
             name, _, value = word.partition("=")
             if word.startswith(("$", "`")):
@@ -150,7 +150,7 @@ class _Script:
             elif name in READERS:
                 self.found.unsure.append((name, value))
 
-    def _assign(self, name: str, command: Command, *, sure: bool, late: bool) -> None:
+    def _assign(self, name: str, command: ShellCommand, *, sure: bool, late: bool) -> None:
         """Add the flags of a variable. An assignment takes the place of earlier ones, unless it adds to them."""
         earlier = self.values.setdefault(name, [])
         if not (late or command.is_lost(self.inside) or _adds(name, command)):
@@ -169,7 +169,7 @@ class _Script:
         earlier.append(slot)
         self.slots.append(slot)
 
-    def _flags_of(self, command: Command) -> Flags:
+    def _flags_of(self, command: ShellCommand) -> Flags:
         """Return the flags that the command names. A substitution (`$(…)`) may print its flags or not."""
         row = command.text.replace("\\\n", "  ")
         for _ in range(MOST_ROUNDS):
@@ -200,7 +200,7 @@ class _Script:
         return list(dict.fromkeys(unseen))
 
 
-def _is_call(command: Command, boots: Collection[str] = ()) -> bool:
+def _is_call(command: ShellCommand, boots: Collection[str] = ()) -> bool:
     """Return whether the command runs EKS' bootstrap.sh, also by the help of another program (`retry 3 …`) or of a
     variable, one of `boots`.
     """
@@ -214,7 +214,7 @@ def _is_call(command: Command, boots: Collection[str] = ()) -> bool:
     return called or any(word.endswith("/" + BOOTSTRAP) for word in words)
 
 
-def _is_kubelets(command: Command) -> bool:
+def _is_kubelets(command: ShellCommand) -> bool:
     """Return whether the command passes its flags to kubelet: kubelet itself, an edit of bootstrap.sh, or the script
     that sets up its disks.
     """
@@ -225,14 +225,14 @@ def _is_kubelets(command: Command) -> bool:
     return edits or words[0].rpartition("/")[2] in {_SERVICE, "setup-local-disks"}
 
 
-def _assigned(command: Command) -> list[str]:
+def _assigned(command: ShellCommand) -> list[str]:
     """Return the variables that the command assigns, where it does nothing else."""
     words = command.words[1:] if command.words and plain(command.words[0]) in _DECLARES else command.words
     names = [match[1] for word in words if (match := ASSIGNMENT.match(plain(word)))]
     return names if names and len(names) == len([word for word in words if not word.startswith("-")]) else []
 
 
-def _exported(command: Command) -> list[str]:
+def _exported(command: ShellCommand) -> list[str]:
     """Return the variables that the command exports; `_EVERY` where it exports all that follow."""
     words = [plain(word) for word in command.words]
     if words[:1] == ["set"] and any(word in {"-a", "allexport"} for word in words):
@@ -253,7 +253,7 @@ def _entries(flags: Flags) -> dict[tuple[str, str], str]:
     return found
 
 
-def _altered(command: Command) -> list[str]:
+def _altered(command: ShellCommand) -> list[str]:
     """Return the variables to which the command gives a value that is not followed."""
     words = [plain(word) for word in command.words]
     if words[:1] == ["printf"]:
@@ -262,18 +262,18 @@ def _altered(command: Command) -> list[str]:
     return [*(words[1:2] if words[:1] in (["for"], ["select"]) else names), *_DEFAULT.findall(command.text)]
 
 
-def _values(command: Command) -> list[tuple[str, str]]:
+def _values(command: ShellCommand) -> list[tuple[str, str]]:
     """Return the variables that the command assigns, with their texts."""
     matches = ((ASSIGNMENT.match(plain(word)), plain(word)) for word in command.words)
     return [(match[1], word[match.end() :].strip("()")) for match, word in matches if match]
 
 
-def _adds(name: str, command: Command) -> bool:
+def _adds(name: str, command: ShellCommand) -> bool:
     matches = (ASSIGNMENT.match(plain(word)) for word in command.words)
     return any(match and match[2] for match in matches) or re.search(rf"\$\{{?{name}\b", command.text) is not None
 
 
-def _positions(command: Command) -> list[str]:
+def _positions(command: ShellCommand) -> list[str]:
     """Return the variables after the cluster's name of bootstrap.sh that no option takes."""
     words = command.arguments
     at = next((at for at, word in enumerate(words) if word.endswith(BOOTSTRAP)), len(words))

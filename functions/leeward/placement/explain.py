@@ -11,7 +11,7 @@ from leeward.model.node import Node
 from leeward.model.subnet import Subnet
 from leeward.placement.restrictions import Restriction
 from leeward.placement.scene import node_cores, zone_of
-from leeward.placement.verdict import Standing, ZoneVerdict, cores, listed
+from leeward.placement.verdict import ZoneStanding, ZoneVerdict, cores, listed
 
 LARGE = 2  # a node of at least twice the typical node's cores explains an imbalance
 _SHOWN = 3  # names in one sentence
@@ -110,6 +110,6 @@ def imbalance(verdicts: Sequence[ZoneVerdict], facts: Mapping[str, ZoneFacts]) -
     sentences += [
         f"{one.zone}: left out for lack of addresses: {one.why}."
         for one in sorted(verdicts, key=lambda one: one.zone)
-        if one.standing is Standing.NO_IPS
+        if one.standing is ZoneStanding.NO_IPS
     ]
     return tuple(sentences)

@@ -24,7 +24,7 @@ from leeward.placement.zones import choose_in_zone, judge_zones, place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Leaving:
+class LeavingInstance:
     """Node to be terminated. `millicores`: its capacity, 0 when unknown. `pods` None: its API did not answer, the node
     is then counted as a full one. `volumes`: raw PersistentVolumes, needed only where a pod has claims.
     """
@@ -39,7 +39,7 @@ class Leaving:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class PlacementFacts:
     """Facts to decide on. `subnets` of the group, with their free addresses; `newcomers`: instances that have been
     launched and whose Node is not Ready yet; `promises`: of other replacements, placed just now; `short`: spot capacity
     that EC2 is reclaiming; `cni`: the policy's overrides of the CNI's settings; `even`: zones in which a launch gives
@@ -57,7 +57,7 @@ class Known:
     refusals: ZoneRefusals = NO_REFUSALS
 
 
-def plan_launch(group: Group, leaving: Leaving, known: Known, chance: Chance) -> LaunchPlan:
+def plan_launch(group: Group, leaving: LeavingInstance, known: PlacementFacts, chance: Chance) -> LaunchPlan:
     """Return the group's zones in which the replacement may land, best first, one subnet each; `nowhere` when there is
     none.
 
@@ -79,7 +79,9 @@ def plan_launch(group: Group, leaving: Leaving, known: Known, chance: Chance) ->
     return LaunchPlan(options=_in_order(options, group, leaving, known), nowhere=nowhere)
 
 
-def promise_of(option: LaunchOption, group: Group, leaving: Leaving, known: Known, now: datetime) -> IpReservation:
+def promise_of(
+    option: LaunchOption, group: Group, leaving: LeavingInstance, known: PlacementFacts, now: datetime
+) -> IpReservation:
     """Return the demand of the option, and the capacity that the leaving node frees, for other decisions to read."""
     return IpReservation(
         at=now,
@@ -92,7 +94,7 @@ def promise_of(option: LaunchOption, group: Group, leaving: Leaving, known: Know
     )
 
 
-def replacement_scene(group: Group, leaving: Leaving, known: Known) -> PlacementScene:
+def replacement_scene(group: Group, leaving: LeavingInstance, known: PlacementFacts) -> PlacementScene:
     """Return the scene: cores without the leaving node's, addresses without those that newcomers have still to take."""
     demand = _demand(group, leaving, known)
     return PlacementScene(
@@ -105,7 +107,7 @@ def replacement_scene(group: Group, leaving: Leaving, known: Known) -> Placement
     )
 
 
-def _options(scene: PlacementScene, leaving: Leaving, chance: Chance) -> tuple[LaunchOption, ...]:
+def _options(scene: PlacementScene, leaving: LeavingInstance, chance: Chance) -> tuple[LaunchOption, ...]:
     verdicts = judge_zones(scene, chance)
     home = next((verdict for verdict in verdicts if verdict.zone == leaving.zone and not verdict.usable), None)
     found: list[LaunchOption] = []
@@ -118,7 +120,7 @@ def _options(scene: PlacementScene, leaving: Leaving, chance: Chance) -> tuple[L
 
 
 def _in_order(
-    options: tuple[LaunchOption, ...], group: Group, leaving: Leaving, known: Known
+    options: tuple[LaunchOption, ...], group: Group, leaving: LeavingInstance, known: PlacementFacts
 ) -> tuple[LaunchOption, ...]:
     """Return the options, best first. A later step outweighs those before it: first of all the pods have to run."""
     options = _short_last(options, group, leaving, known)
@@ -129,7 +131,7 @@ def _in_order(
 
 
 def _short_last(
-    options: tuple[LaunchOption, ...], group: Group, leaving: Leaving, known: Known
+    options: tuple[LaunchOption, ...], group: Group, leaving: LeavingInstance, known: PlacementFacts
 ) -> tuple[LaunchOption, ...]:
     """Move zones in which EC2 is reclaiming spot capacity that the group may get behind all others: the group's own
     strategy chooses the type, so that one short type is enough. Where every zone is short they keep their order.
@@ -147,14 +149,14 @@ def _short_last(
     return reclaimed + tuple(option for option in options if option.zone in short)
 
 
-def _type_names(group: Group, leaving: Leaving, known: Known) -> tuple[str, ...]:
+def _type_names(group: Group, leaving: LeavingInstance, known: PlacementFacts) -> tuple[str, ...]:
     """Return the types that the group may launch: those of its template, else its overrides, else its instances."""
     templates = known.facts.templates
     types = templates[group.name].types if group.name in templates else ()
     return types or group.override_types or tuple(sorted({*group.running_types, leaving.type} - {""}))
 
 
-def _demand(group: Group, leaving: Leaving, known: Known) -> Demand:
+def _demand(group: Group, leaving: LeavingInstance, known: PlacementFacts) -> Demand:
     """Return the demand of any type that the group may launch."""
     facts = known.facts
     names = _type_names(group, leaving, known)
@@ -167,7 +169,7 @@ def _demand(group: Group, leaving: Leaving, known: Known) -> Demand:
     return demand_of(accounting, settings, types, pods)
 
 
-def _pods(leaving: Leaving, types: Sequence[InstanceType], settings: CniSettings) -> int:
+def _pods(leaving: LeavingInstance, types: Sequence[InstanceType], settings: CniSettings) -> int:
     """Return the number of pods that need an address; for a node whose pods are unknown, as many as it can hold."""
     if leaving.pods is not None:
         return sum(not pod.finished and not pod.host_network for pod in leaving.pods)
@@ -175,7 +177,7 @@ def _pods(leaving: Leaving, types: Sequence[InstanceType], settings: CniSettings
     return max((node_ips(settings, kind, 0).max_pods for kind in counted), default=0)
 
 
-def _cores(leaving: Leaving, known: Known) -> dict[str, int]:
+def _cores(leaving: LeavingInstance, known: PlacementFacts) -> dict[str, int]:
     """Return the cores by zone, with newcomers that were launched since the nodes were counted."""
     facts = known.facts
     found = {subnet.zone: 0 for subnet in known.subnets}
@@ -194,11 +196,11 @@ def _cores(leaving: Leaving, known: Known) -> dict[str, int]:
     return found
 
 
-def _own_cores(leaving: Leaving, facts: ClusterFacts) -> int:
+def _own_cores(leaving: LeavingInstance, facts: ClusterFacts) -> int:
     return leaving.millicores or _type_cores(leaving.type, facts)
 
 
-def _unseen(known: Known) -> list[IpReservation]:
+def _unseen(known: PlacementFacts) -> list[IpReservation]:
     """Return promises whose instance is not among the newcomers: newcomers are counted themselves."""
     seen = {newcomer.id for newcomer in known.newcomers}
     return [promise for promise in known.promises if promise.launched not in seen]
@@ -208,7 +210,7 @@ def _type_cores(name: str, facts: ClusterFacts) -> int:
     return facts.types[name].vcpus * 1000 if name in facts.types else 0
 
 
-def _promised(known: Known, demand: Demand) -> dict[str, int]:
+def _promised(known: PlacementFacts, demand: Demand) -> dict[str, int]:
     """Return the promised addresses by subnet: each newcomer takes as many as the node that is placed now, less those
     that EC2 counts as taken already.
     """
@@ -222,7 +224,7 @@ def _promised(known: Known, demand: Demand) -> dict[str, int]:
     return found
 
 
-def _restrictions(leaving: Leaving) -> tuple[Restriction, ...]:
+def _restrictions(leaving: LeavingInstance) -> tuple[Restriction, ...]:
     """Return the restrictions of the pods that have to move to another node. The node affinity of a pod beyond the
     limits of planning is not read: the launch must not wait for its terms.
     """

@@ -9,7 +9,7 @@ from leeward.model.counts import count_of
 NO_SUBNET_WITH_IPS = "there is no subnet with enough available IP addresses"  # Cast AI's wording for the pod's Event
 
 
-class Standing(StrEnum):
+class ZoneStanding(StrEnum):
     """Standing of a zone for the next node."""
 
     NEXT = "next"
@@ -26,13 +26,13 @@ class ZoneVerdict:
     zone: str
     millicores: int
     free_ips: int
-    standing: Standing
+    standing: ZoneStanding
     why: str
 
     @property
     def usable(self) -> bool:
         """True if a node may land there."""
-        return self.standing in {Standing.NEXT, Standing.USABLE}
+        return self.standing in {ZoneStanding.NEXT, ZoneStanding.USABLE}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +65,7 @@ class Placement:
         if self.complete:
             return "; ".join(dict.fromkeys(choice.why for choice in self.choices))
         reasons = "; ".join(f"{zone.zone}: {zone.why}" for zone in self.refused) or "no zone is known"
-        without_ips = any(zone.standing is Standing.NO_IPS for zone in self.refused)
+        without_ips = any(zone.standing is ZoneStanding.NO_IPS for zone in self.refused)
         what = NO_SUBNET_WITH_IPS if without_ips else "there is no subnet where the node may land"
         placed = f" for {self.wanted - len(self.choices)} of {count_of(self.wanted, 'node')}" if self.choices else ""
         return f"{what}{placed} ({reasons})"

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from leeward.model import well_known
 from leeward.placement.zone_choice import ZoneRefusals
-from leeward.scheduling.nodes import HOSTNAME_LABEL, NodeSpec, NodeTemplate, Offering
+from leeward.scheduling.nodes import HOSTNAME_LABEL, NodeSpec, NodeTemplate, TemplateOffering
 from leeward.scheduling.packing import attempt
 from leeward.scheduling.pods import PodSpec
 from leeward.scheduling.world import World
@@ -74,4 +74,4 @@ def _template(like: NodeSpec, zone: str, zone_id: str) -> NodeTemplate:
     labels = {key: value for key, value in like.labels.items() if key not in _OF_PLACE}
     node = replace(like, name=zone, labels=labels, taints=(), unschedulable=False, closed="")
     place = {well_known.ZONE_KEYS[1]: zone, **({well_known.ZONE_ID_LABEL: zone_id} if zone_id else {})}
-    return NodeTemplate(name=zone, node=node, offerings=(Offering(zone=zone, labels=place),), max_nodes=1)
+    return NodeTemplate(name=zone, node=node, offerings=(TemplateOffering(zone=zone, labels=place),), max_nodes=1)

@@ -16,7 +16,7 @@ from dataclasses import replace
 from leeward.model.counts import count_of
 from leeward.model.subnet import Subnet
 from leeward.placement.scene import Chance, PlacementScene
-from leeward.placement.verdict import Choice, Placement, Standing, ZoneVerdict, cores, ips, listed
+from leeward.placement.verdict import Choice, Placement, ZoneStanding, ZoneVerdict, cores, ips, listed
 
 LAST_CHOICE = "the last choice, because its nodes are all cordoned by others or NotReady"
 
@@ -45,7 +45,7 @@ def judge_zones(scene: PlacementScene, chance: Chance) -> tuple[ZoneVerdict, ...
     first = next((index for index, verdict in enumerate(ordered) if verdict.usable), None)
     if first is not None:
         why = f"{_why_next(ordered, first, scene.closed)}; {ordered[first].why}"
-        ordered[first] = replace(ordered[first], standing=Standing.NEXT, why=why)
+        ordered[first] = replace(ordered[first], standing=ZoneStanding.NEXT, why=why)
     return tuple(ordered)
 
 
@@ -59,16 +59,16 @@ def judge(scene: PlacementScene, zone: str, subnets: Sequence[Subnet]) -> ZoneVe
         zone=zone,
         millicores=scene.cores.get(zone, 0),
         free_ips=sum(free.values()),
-        standing=Standing.USABLE,
+        standing=ZoneStanding.USABLE,
         why="",
     )
     if not subnets:
-        return replace(verdict, standing=Standing.NO_SUBNET, why="no subnet that a node could use is there")
+        return replace(verdict, standing=ZoneStanding.NO_SUBNET, why="no subnet that a node could use is there")
     if not allowed:
         sources = listed(sorted({one.source for subnet in subnets if (one := scene.forbidding(subnet))}))
-        return replace(verdict, standing=Standing.NOT_ALLOWED, why=f"not allowed by {sources}")
+        return replace(verdict, standing=ZoneStanding.NOT_ALLOWED, why=f"not allowed by {sources}")
     best = max(sorted(free), key=lambda name: free[name])
-    standing = Standing.USABLE if free[best] >= scene.demand.ips else Standing.NO_IPS
+    standing = ZoneStanding.USABLE if free[best] >= scene.demand.ips else ZoneStanding.NO_IPS
     last = f"; {LAST_CHOICE}" if zone in scene.closed else ""
     return replace(verdict, standing=standing, why=f"{_room(scene, best, free[best], len(free))}{last}")
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from leeward.ports.executions import DeadLetters, Executions, NamedExecutions, Redelivery
     from leeward.ports.kubernetes import Clusters
     from leeward.ports.monitoring import Alarms, LoadBalancers, RecoveryController, ServiceLimits
-    from leeward.ports.places import Place
+    from leeward.ports.places import AwsPlace
     from leeward.ports.records import Catalog, Claims, Disruptions, PauseSwitches, PolicyStore, Upgrades
 
 
@@ -69,8 +69,8 @@ class Ports:
     hook_mark: str = well_known.HOOK_MARK
     origins: frozenset[tuple[str, str]] = frozenset()
     budget: TimeBudget | None = None
-    places: tuple[Place, ...] = ()
-    place: Place | None = None
+    places: tuple[AwsPlace, ...] = ()
+    place: AwsPlace | None = None
     caller: str = ""
 
     def of_cluster(self, cluster: str) -> Self:
@@ -99,7 +99,7 @@ class Ports:
         """Return the ports of each place; for look-ups by a name that does not say where it is."""
         return tuple(self._act_in(place) for place in self.places) or (self,)
 
-    def _act_in(self, place: Place) -> Self:
+    def _act_in(self, place: AwsPlace) -> Self:
         if self.place is place:
             return self
         acting = {field.name: getattr(place.aws, field.name) for field in fields(place.aws)}

@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from leeward.doctor.facts import (
-        Alarm,
         Binding,
+        CallerIdentity,
+        ClusterNetwork,
         ClusterRole,
         Counts,
+        DeploymentAlarm,
         EksCluster,
         EventSource,
         FailedExecution,
         Function,
-        Identity,
         MessageAge,
-        Network,
         Queue,
-        Table,
+        RecordTable,
         TopicKey,
     )
     from leeward.model.concurrency import Concurrency
@@ -49,10 +49,10 @@ class Rbac(Protocol):
         ...
 
 
-class Deployment(Protocol):
+class DeploymentReader(Protocol):
     """Everything that a deployment consists of, read with the caller's credentials."""
 
-    def identity(self) -> Identity:
+    def identity(self) -> CallerIdentity:
         """Return the caller, account and Region. Raises AccessDeniedError without credentials, InvalidInputError
         without a Region.
         """
@@ -62,7 +62,7 @@ class Deployment(Protocol):
         """Return Lambda's concurrent executions of the account and Region."""
         ...
 
-    def network(self, vpc: str, subnets: Iterable[str]) -> Network:
+    def network(self, vpc: str, subnets: Iterable[str]) -> ClusterNetwork:
         """Return the VPC's endpoints, and whether all of these subnets have a route out."""
         ...
 
@@ -98,7 +98,7 @@ class Deployment(Protocol):
         """Return one queue."""
         ...
 
-    def table(self, name: str) -> Table | None:
+    def table(self, name: str) -> RecordTable | None:
         """Return one table."""
         ...
 
@@ -110,7 +110,7 @@ class Deployment(Protocol):
         """Return the ARNs of a rule's targets."""
         ...
 
-    def alarms(self, prefix: str) -> Mapping[str, Alarm]:
+    def alarms(self, prefix: str) -> Mapping[str, DeploymentAlarm]:
         """Return the alarms by name."""
         ...
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from leeward.model.alarm import Alarm
     from leeward.model.image import Image
     from leeward.model.instance import Instance
-    from leeward.model.load_balancing import Target
+    from leeward.model.load_balancing import LoadBalancerTarget
     from leeward.model.zonal_shift import ZonalShift
 
 
@@ -65,7 +65,7 @@ class RecoveryController(Protocol):
 class LoadBalancers(Protocol):
     """Target groups tagged for a cluster. Read-only: the controller that registered a target deregisters it."""
 
-    def targets(self, cluster: str, instance: Instance) -> Sequence[Target]:
+    def targets(self, cluster: str, instance: Instance) -> Sequence[LoadBalancerTarget]:
         """Return the cluster's targets on the instance with their current health, without those in state `unused`.
 
         The list of target groups is cached for up to a minute.

@@ -46,7 +46,7 @@ class AwsPorts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class AwsPlace:
     """Account and Region, the clusters that are served there, and the ports that act there."""
 
     account: str

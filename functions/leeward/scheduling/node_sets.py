@@ -12,7 +12,7 @@ from leeward.model.pod import Toleration
 from leeward.model.well_known import DISRUPTED_TAINT
 from leeward.scheduling.fleet import Fleet
 from leeward.scheduling.nodes import NodeSpec
-from leeward.scheduling.selectors import NodeChoice, NodeTerm, Requirement, label_keys
+from leeward.scheduling.selectors import LabelRequirement, NodeChoice, NodeTerm, label_keys
 from leeward.scheduling.volumes import TOPOLOGY_LABELS
 
 CORDON = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
@@ -40,7 +40,7 @@ class Admission:
 
     tolerations: tuple[Toleration, ...]
     nodes: NodeChoice
-    platform: tuple[Requirement, ...] = ()
+    platform: tuple[LabelRequirement, ...] = ()
 
     @property
     def keys(self) -> frozenset[str]:

@@ -68,7 +68,7 @@ class NodeSpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Offering:
+class TemplateOffering:
     """Zone in which a template's node can be launched.
 
     `price`: dollars an hour, 0 where unknown. `labels`: labels that only nodes of this zone have, such as the subnet's.
@@ -85,7 +85,7 @@ class NodeTemplate:
 
     name: str
     node: NodeSpec
-    offerings: tuple[Offering, ...]
+    offerings: tuple[TemplateOffering, ...]
     max_nodes: int | None = None
 
     def new_node(self, at: int, number: int) -> NodeSpec:

@@ -21,7 +21,7 @@ from leeward.model.counts import count_of
 from leeward.model.quantity import CPU, MEMORY, total
 from leeward.scheduling.nodes import NodeTemplate
 from leeward.scheduling.outcome import NO_TIME, NewNode, Packing, Unplaced, no_new_node, unavailable
-from leeward.scheduling.pod_classes import Kind
+from leeward.scheduling.pod_classes import PodKind
 from leeward.scheduling.pods import PodSpec
 from leeward.scheduling.predicates import FreePorts, Never, NodeResourcesFit, OfNode
 from leeward.scheduling.world import FreeSlot, World
@@ -165,7 +165,7 @@ class Packer:
         self._zones: dict[str, int] = {}
         self._templates: dict[str, int] = {}
         self._went: dict[PodSpec, int] = {}
-        self._failed: dict[Kind, int] = {}  # at which stamp of the world
+        self._failed: dict[PodKind, int] = {}  # at which stamp of the world
 
     def ordered(self, pods: Sequence[PodSpec]) -> list[PodSpec]:
         """Return the pods by falling priority, and as the way says."""
@@ -239,7 +239,7 @@ class Packer:
             return True
         return self._pick(kind, self._world.feasible(kind, self._world.fleet.present)) >= 0
 
-    def _pick(self, kind: Kind, feasible: int) -> int:
+    def _pick(self, kind: PodKind, feasible: int) -> int:
         return self._world.pick(kind, feasible, emptiest=self._way is Way.AS_SCHEDULED)
 
     def _one_pass(self, pods: Sequence[PodSpec], *, whole: bool) -> tuple[list[PodSpec], list[PodSpec]]:
@@ -263,7 +263,7 @@ class Packer:
                 lost.append(pod)
         return waiting, lost
 
-    def _place_for(self, kind: Kind) -> int:
+    def _place_for(self, kind: PodKind) -> int:
         """Return the number of a node, a new one where no other is possible; -1 when a new one is not either."""
         world = self._world
         if self._failed.get(kind) == world.stamp:
@@ -278,12 +278,12 @@ class Packer:
             self._failed[kind] = world.stamp
         return number
 
-    def _opened_for(self, kind: Kind, feasible: int) -> int:
+    def _opened_for(self, kind: PodKind, feasible: int) -> int:
         """Return one of the new nodes that are already present, by the rank of their slots."""
         there = (feasible & one.mask for one in self._world.free_slots.ranked)
         return next((number for mask in there if mask and (number := self._pick(kind, mask)) >= 0), -1)
 
-    def _open_for(self, kind: Kind) -> int:
+    def _open_for(self, kind: PodKind) -> int:
         """Open the cheapest possible new node; among equals in the zone that has got the fewest."""
         world = self._world
         for slot in self._choices():
@@ -299,7 +299,7 @@ class Packer:
             world.rollback(point)
         return -1
 
-    def _is_never(self, kind: Kind, slot: FreeSlot) -> bool:
+    def _is_never(self, kind: PodKind, slot: FreeSlot) -> bool:
         """Return whether an empty node of the slot refuses the kind, with a trial where no run has tried that yet:
         the results of earlier tries must make no difference.
         """
@@ -309,7 +309,7 @@ class Packer:
                     slot.never.add(kind)
         return kind in slot.never
 
-    def _refuses(self, kind: Kind, number: int) -> bool:
+    def _refuses(self, kind: PodKind, number: int) -> bool:
         """Return whether an empty node refuses the kind for reasons that hold for every node of its template."""
         bit = self._world.fleet.bits[number]
         lasting = [rule for rule in kind.rules if isinstance(rule, _LASTING)]
@@ -334,7 +334,7 @@ class Packer:
 
     def result(self) -> Packing:
         """Return the result of the run, in the world as it left it."""
-        nodes, why = self._world.fleet.nodes, dict[Kind, str]()
+        nodes, why = self._world.fleet.nodes, dict[PodKind, str]()
         pods: dict[int, list[str]] = {number: [] for number in self._opened}
         for pod, number in self._went.items():
             if number in pods:
@@ -351,7 +351,7 @@ class Packer:
             timed_out=self.timed_out,
         )
 
-    def _why(self, kind: Kind) -> str:
+    def _why(self, kind: PodKind) -> str:
         world, present = self._world, self._world.fleet.present
         sentences = [unavailable(world.refusals(kind, present), present.bit_count())]
         for slot in self._choices():

@@ -6,7 +6,7 @@ from typing import Any
 
 from leeward.errors import InvalidInputError
 from leeward.model.pod_limits import POD_AFFINITY, PREFERRED, PREFERRED_TERMS, REQUIRED
-from leeward.scheduling.selectors import Operator, Selector, selector
+from leeward.scheduling.selectors import LabelSelector, Operator, selector
 
 Namespaces = Mapping[str, Mapping[str, str]]  # name -> labels
 NAME_LABEL = "kubernetes.io/metadata.name"  # the API server puts it on every namespace
@@ -19,7 +19,7 @@ class PodGroup:
     """
 
     namespaces: frozenset[str] | None
-    selector: Selector
+    selector: LabelSelector
     unread: bool = False
 
     def holds(self, namespace: str, labels: Mapping[str, str]) -> bool:
@@ -113,7 +113,7 @@ def spread_constraints(spec: Mapping[str, Any], asker: Asker) -> tuple[SpreadCon
 def _constraint(raw: Mapping[str, Any], asker: Asker) -> SpreadConstraint:
     chosen = selector(raw.get("labelSelector"), asker.labels, same=raw.get("matchLabelKeys") or ())
     if chosen.empty:
-        chosen = Selector(nothing=True)
+        chosen = LabelSelector(nothing=True)
     return SpreadConstraint(
         key=raw["topologyKey"],
         skew=int(raw.get("maxSkew", 1)),

@@ -10,7 +10,7 @@ from leeward.model.well_known import ZONE_ID_LABEL, ZONE_LABEL
 from leeward.scheduling.fleet import UNLIMITED, Capacity, Fleet
 from leeward.scheduling.node_sets import Admission, NodeSet, Preferred, Question, SpreadScope, VolumeReach, Welcoming
 from leeward.scheduling.pod_affinity import PodGroup, PodTerm, SpreadConstraint
-from leeward.scheduling.pods import Identity, Needs, PodSpec
+from leeward.scheduling.pods import Needs, PodIdentity, PodSpec
 from leeward.scheduling.predicates import (
     Away,
     Barred,
@@ -37,7 +37,7 @@ class Profile:
 
     __slots__ = ("barred", "bit", "counted", "identity", "labels", "placed")
 
-    def __init__(self, identity: Identity) -> None:
+    def __init__(self, identity: PodIdentity) -> None:
         self.identity = identity
         self.labels = dict(identity.labels)
         self.placed: dict[int, int] = {}
@@ -55,7 +55,7 @@ class Profile:
         return self.bit
 
 
-class Kind:
+class PodKind:
     """State for placing a pod of this kind. `rules` and `preferences` are made when one is first placed.
 
     `rough`: amounts whose mask lets too many nodes through, with the free amount by node; `hopeful`: placing other pods
@@ -65,7 +65,7 @@ class Kind:
     __slots__ = ("demands", "holds", "hopeful", "identity", "needs", "preferences", "profile", "rough", "rules")
 
     def __init__(
-        self, needs: Needs, identity: Identity, profile: Profile, demands: tuple[tuple[Capacity, int], ...]
+        self, needs: Needs, identity: PodIdentity, profile: Profile, demands: tuple[tuple[Capacity, int], ...]
     ) -> None:
         self.needs, self.identity, self.profile, self.demands = needs, identity, profile, demands
         self.holds: tuple[Presence, ...] = ()
@@ -118,8 +118,8 @@ class Kinds:
         self.ports = PortsInUse(fleet)
         self.deferred = DeferredPods()
         self.capacities: dict[str, Capacity] = {}
-        self._kinds: dict[tuple[int, int], Kind] = {}
-        self._profiles: dict[Identity, Profile] = {}
+        self._kinds: dict[tuple[int, int], PodKind] = {}
+        self._profiles: dict[PodIdentity, Profile] = {}
         self._sets: dict[Question, NodeSet] = {}
         self._presences: dict[tuple[tuple[PodGroup, ...], str], Presence] = {}
         self._avoided: dict[tuple[tuple[PodGroup, ...], str], Presence] = {}
@@ -128,7 +128,7 @@ class Kinds:
         self._watches: dict[tuple[str, str] | None, list[_Watch]] = {}
         self._carriers: dict[tuple[str, str], list[Profile]] = {}
 
-    def of(self, pod: PodSpec) -> Kind:
+    def of(self, pod: PodSpec) -> PodKind:
         """Return the kind of a pod."""
         # by identity, because a reader returns one object for equal needs: hashing them again would cost more than
         # placing the pod. The kind keeps both alive, so an id is never given twice.
@@ -138,14 +138,14 @@ class Kinds:
             found = self._kinds[key] = self._made(pod.needs, pod.identity)
         return found
 
-    def _made(self, needs: Needs, identity: Identity) -> Kind:
+    def _made(self, needs: Needs, identity: PodIdentity) -> PodKind:
         demands = [(self.capacity(name), amount) for name, amount in needs.requests]
         demands += [(self.capacity(ATTACHED + driver), count) for driver, count in needs.volumes.attached]
-        kind = Kind(needs, identity, self._profile(identity), tuple(demands))
+        kind = PodKind(needs, identity, self._profile(identity), tuple(demands))
         kind.holds = tuple(self._holder(groups, key) for key, groups in _by_key(needs.away).items())
         return kind
 
-    def prepared(self, kind: Kind) -> Kind:
+    def prepared(self, kind: PodKind) -> PodKind:
         """Return the kind with its rules, in kube-scheduler's order, and its preferences, the most important first."""
         if not kind.rules:
             kind.rules = tuple(self._rules(kind))
@@ -153,7 +153,7 @@ class Kinds:
             kind.rough = tuple(pair for rule in kind.rules if isinstance(rule, NodeResourcesFit) for pair in rule.rough)
         return kind
 
-    def _rules(self, kind: Kind) -> list[Rule]:
+    def _rules(self, kind: PodKind) -> list[Rule]:
         needs, profile, volumes = kind.needs, kind.profile, kind.needs.volumes
         if needs.gates:
             return [Never(f"waiting for scheduling gates: {', '.join(needs.gates)}")]
@@ -179,7 +179,7 @@ class Kinds:
             rules.append(Away([self._avoid(groups, key) for key, groups in _by_key(needs.away).items()]))
         return [*rules, Barred(profile.barred)]
 
-    def _preferences(self, kind: Kind) -> list[Preference]:
+    def _preferences(self, kind: PodKind) -> list[Preference]:
         """Return the preferences: PreferNoSchedule taints, ScheduleAnyway, preferred nodes, pods to stay away from,
         pods to be near.
 
@@ -263,14 +263,14 @@ class Kinds:
 
     def _watch(self, watch: _Watch) -> list[Profile]:
         """Count the pods of the groups there from now on; return the known profiles whose pods move the counter."""
-        known: dict[Identity, Profile] = {}
+        known: dict[PodIdentity, Profile] = {}
         for pair in watch.pairs:
             self._watches.setdefault(pair, []).append(watch)
             among = self._carriers.get(pair, []) if pair else self._profiles.values()
             known.update((profile.identity, profile) for profile in among)
         return [profile for profile in known.values() if watch.register(profile, self.deferred)]
 
-    def _profile(self, identity: Identity) -> Profile:
+    def _profile(self, identity: PodIdentity) -> Profile:
         found = self._profiles.get(identity)
         if found is None:
             found = self._profiles[identity] = Profile(identity)

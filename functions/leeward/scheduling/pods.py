@@ -1,4 +1,4 @@
-"""Pods reduced to the fields that decide where they can run. Pods of one template share `Needs` and `Identity`.
+"""Pods reduced to the fields that decide where they can run. Pods of one template share `Needs` and `PodIdentity`.
 
 Requests are added up as kube-scheduler's NodeResourcesFit does; the host ports that a pod takes are read as NodePorts
 does."""
@@ -23,7 +23,7 @@ from leeward.scheduling.pod_affinity import (
     required_terms,
     spread_constraints,
 )
-from leeward.scheduling.selectors import ANY_NODE, NodeChoice, PreferredNodes, Requirement, preferred_nodes
+from leeward.scheduling.selectors import ANY_NODE, LabelRequirement, NodeChoice, PreferredNodes, preferred_nodes
 from leeward.scheduling.volumes import NO_VOLUMES, Storage, VolumeNeeds
 
 ANY_ADDRESS = "0.0.0.0"
@@ -164,7 +164,7 @@ class Needs:
     ports: tuple[HostPort, ...] = ()
     tolerations: tuple[Toleration, ...] = ()
     nodes: NodeChoice = ANY_NODE
-    platform: tuple[Requirement, ...] = ()
+    platform: tuple[LabelRequirement, ...] = ()
     volumes: VolumeNeeds = NO_VOLUMES
     near: tuple[PodTerm, ...] = ()
     away: tuple[PodTerm, ...] = ()
@@ -187,7 +187,7 @@ class Needs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Identity:
+class PodIdentity:
     """Properties that other pods' rules depend on. `leaving`: it is being deleted, so spread constraints ignore it."""
 
     namespace: str
@@ -202,7 +202,7 @@ class PodSpec:
     namespace: str
     name: str
     needs: Needs
-    identity: Identity
+    identity: PodIdentity
     order: tuple[int, int, int, str, str]  # whatever the input's is: priority, cpu and memory falling, then names
     node: str = ""
     owner: Owner | None = None
@@ -239,8 +239,8 @@ class PodReader:
         self._namespaces = namespaces or {}
         self._storage = storage
         self._needs: dict[Needs, Needs] = {}
-        self._known: dict[tuple[Identity | None, str, str, bool], Needs] = {}
-        self._identities: dict[Identity, Identity] = {}
+        self._known: dict[tuple[PodIdentity | None, str, str, bool], Needs] = {}
+        self._identities: dict[PodIdentity, PodIdentity] = {}
 
     def read(self, raw: Mapping[str, Any]) -> PodSpec:
         """Read one pod. Raises InvalidInputError, which names the pod, for input that its schema does not allow."""
@@ -270,9 +270,9 @@ class PodReader:
         needs = Needs(requests=tuple(sorted(requests.items())), beyond_limit=what, closes_node=True)
         return _pod(raw, needs, self._identity(metadata_of(raw, "pod")), -number(spec.get("priority")))
 
-    def _identity(self, meta: Mapping[str, Any]) -> Identity:
+    def _identity(self, meta: Mapping[str, Any]) -> PodIdentity:
         labels, leaving = tuple(sorted(texts(meta.get("labels")).items())), bool(meta.get("deletionTimestamp"))
-        identity = Identity(namespace=text(meta.get("namespace"), "default"), labels=labels, leaving=leaving)
+        identity = PodIdentity(namespace=text(meta.get("namespace"), "default"), labels=labels, leaving=leaving)
         return self._identities.setdefault(identity, identity)
 
     def read_all(self, pods: Iterable[Mapping[str, Any]]) -> list[PodSpec]:
@@ -289,7 +289,7 @@ class PodReader:
         except UNREADABLE as error:
             raise malformed("DaemonSet", raw, error) from error
 
-    def _needs_of(self, raw: Mapping[str, Any], spec: Mapping[str, Any], identity: Identity) -> Needs:
+    def _needs_of(self, raw: Mapping[str, Any], spec: Mapping[str, Any], identity: PodIdentity) -> Needs:
         """Return the needs of a pod. Pods whose specs are equal, apart from volumes, are read once; those with rules
         about other pods must have the same identity too.
         """
@@ -311,7 +311,7 @@ class PodReader:
         bound = replace(found, volumes=volumes)
         return self._needs.setdefault(bound, bound)
 
-    def _parsed(self, spec: Mapping[str, Any], identity: Identity) -> Needs:
+    def _parsed(self, spec: Mapping[str, Any], identity: PodIdentity) -> Needs:
         """Parse the needs without the volumes."""
         asker = Asker(namespace=identity.namespace, labels=dict(identity.labels), namespaces=self._namespaces)
         needs = Needs(
@@ -328,7 +328,7 @@ class PodReader:
         return self._needs.setdefault(needs, needs)
 
 
-def _pod(raw: Mapping[str, Any], needs: Needs, identity: Identity, rank: int) -> PodSpec:
+def _pod(raw: Mapping[str, Any], needs: Needs, identity: PodIdentity, rank: int) -> PodSpec:
     meta, name = raw["metadata"], raw["metadata"]["name"]
     return PodSpec(
         namespace=identity.namespace,

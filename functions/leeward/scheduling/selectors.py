@@ -26,7 +26,7 @@ class Operator(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Requirement:
+class LabelRequirement:
     """One line of `matchExpressions`. NotIn also holds where the label is missing, as in apimachinery."""
 
     key: str
@@ -71,10 +71,10 @@ class Requirement:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Selector:
+class LabelSelector:
     """LabelSelector; objects have to meet all requirements. `nothing`: the field was missing, which selects nothing."""
 
-    requirements: tuple[Requirement, ...] = ()
+    requirements: tuple[LabelRequirement, ...] = ()
     nothing: bool = False
 
     def matches(self, labels: Mapping[str, str]) -> bool:
@@ -101,7 +101,7 @@ def selector(
     *,
     same: Sequence[str] = (),
     different: Sequence[str] = (),
-) -> Selector:
+) -> LabelSelector:
     """Parse a LabelSelector of a pod's constraint; `raw` None selects nothing.
 
     `own`: labels of the pod. `same` (`matchLabelKeys`) and `different` (`mismatchLabelKeys`): keys whose values in
@@ -109,42 +109,42 @@ def selector(
     for an unknown operator.
     """
     if raw is None:
-        return Selector(nothing=True)
+        return LabelSelector(nothing=True)
     requirements = [_equals(key, value) for key, value in (raw.get("matchLabels") or {}).items()]
-    requirements += [Requirement.from_json(expression) for expression in raw.get("matchExpressions") or ()]
+    requirements += [LabelRequirement.from_json(expression) for expression in raw.get("matchExpressions") or ()]
     requirements += [_equals(key, own[key]) for key in same if key in own]
     requirements += [
-        Requirement(key=key, operator=Operator.NOT_IN, values=(own[key],)) for key in different if key in own
+        LabelRequirement(key=key, operator=Operator.NOT_IN, values=(own[key],)) for key in different if key in own
     ]
-    return Selector(requirements=canonical(requirements))
+    return LabelSelector(requirements=canonical(requirements))
 
 
-def canonical(requirements: Iterable[Requirement]) -> tuple[Requirement, ...]:
+def canonical(requirements: Iterable[LabelRequirement]) -> tuple[LabelRequirement, ...]:
     """Return the requirements without duplicates, in a fixed order."""
     return tuple(sorted(set(requirements), key=_order))
 
 
-def _order(requirement: Requirement) -> tuple[str, Operator, tuple[str, ...]]:
+def _order(requirement: LabelRequirement) -> tuple[str, Operator, tuple[str, ...]]:
     return requirement.key, requirement.operator, requirement.values
 
 
-def _equals(key: str, value: str) -> Requirement:
-    return Requirement(key=key, operator=Operator.IN, values=(value,))
+def _equals(key: str, value: str) -> LabelRequirement:
+    return LabelRequirement(key=key, operator=Operator.IN, values=(value,))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeTerm:
     """One nodeSelectorTerm: all its lines hold. Without lines it matches no node (component-helpers' nodeaffinity)."""
 
-    expressions: tuple[Requirement, ...] = ()
-    fields: tuple[Requirement, ...] = ()
+    expressions: tuple[LabelRequirement, ...] = ()
+    fields: tuple[LabelRequirement, ...] = ()
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
         """Parse a raw term. Raises InvalidInputError for an unknown operator."""
         return cls(
-            expressions=canonical(Requirement.from_json(one) for one in raw.get("matchExpressions") or ()),
-            fields=canonical(Requirement.from_json(one) for one in raw.get("matchFields") or ()),
+            expressions=canonical(LabelRequirement.from_json(one) for one in raw.get("matchExpressions") or ()),
+            fields=canonical(LabelRequirement.from_json(one) for one in raw.get("matchFields") or ()),
         )
 
     def matches(self, name: str, labels: Mapping[str, str]) -> bool:
@@ -159,7 +159,7 @@ class NodeTerm:
 class NodeChoice:
     """Node selector and required node affinity of a pod; `terms` None: none required; one of them has to match."""
 
-    selector: tuple[Requirement, ...] = ()
+    selector: tuple[LabelRequirement, ...] = ()
     terms: tuple[NodeTerm, ...] | None = None
 
     @classmethod
@@ -169,7 +169,7 @@ class NodeChoice:
         labels = spec.get("nodeSelector") or {}
         return cls(
             selector=canonical(
-                Requirement.from_json({"key": k, "operator": "In", "values": [labels[k]]}) for k in labels
+                LabelRequirement.from_json({"key": k, "operator": "In", "values": [labels[k]]}) for k in labels
             ),
             terms=None if required is None else node_terms(required),
         )
@@ -226,7 +226,7 @@ def preferred_nodes(spec: Mapping[str, Any]) -> tuple[PreferredNodes, ...]:
     return tuple(sorted(found, key=lambda one: -one.weight))
 
 
-def _about(lines: Iterable[Requirement], keys: Collection[str]) -> tuple[Requirement, ...]:
+def _about(lines: Iterable[LabelRequirement], keys: Collection[str]) -> tuple[LabelRequirement, ...]:
     return tuple(line for line in lines if line.key in keys)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from leeward.model.well_known import ZONE_LABEL
-from leeward.scheduling.selectors import NodeTerm, Operator, Requirement, node_terms
+from leeward.scheduling.selectors import LabelRequirement, NodeTerm, Operator, node_terms
 
 Raw = Mapping[str, Any]
 REGION_LABEL = "topology.kubernetes.io/region"
@@ -119,7 +119,7 @@ def _allowed(storage: Raw) -> set[tuple[NodeTerm, ...]]:
     for topology in topologies:
         lines = topology.get("matchLabelExpressions") or ()
         asked = (
-            Requirement(key=one["key"], operator=Operator.IN, values=tuple(sorted(one["values"]))) for one in lines
+            LabelRequirement(key=one["key"], operator=Operator.IN, values=tuple(sorted(one["values"]))) for one in lines
         )
         terms.append(NodeTerm(expressions=tuple(asked)))
     return {tuple(terms)} if terms else set()

@@ -16,8 +16,8 @@ from leeward.errors import ObjectGoneError
 from leeward.model.quantity import CPU, MEMORY, Amounts, total
 from leeward.scheduling.fleet import Fleet, numbers
 from leeward.scheduling.node_sets import Admission
-from leeward.scheduling.nodes import NodeSpec, NodeTemplate, Offering
-from leeward.scheduling.pod_classes import ATTACHED, Kind, Kinds, offered
+from leeward.scheduling.nodes import NodeSpec, NodeTemplate, TemplateOffering
+from leeward.scheduling.pod_classes import ATTACHED, Kinds, PodKind, offered
 from leeward.scheduling.pods import PodSpec
 from leeward.scheduling.predicates import NodeResourcesFit
 
@@ -39,10 +39,10 @@ class FreeSlot:
         self.template, self.at = template, at
         self.numbers: list[int] = []
         self.mask = 0
-        self.never: set[Kind] = set()
+        self.never: set[PodKind] = set()
 
     @property
-    def offering(self) -> Offering:
+    def offering(self) -> TemplateOffering:
         """Offering of the slot."""
         return self.template.offerings[self.at]
 
@@ -97,7 +97,7 @@ class World:
     ) -> None:
         self.fleet = Fleet()
         self._kinds = Kinds(self.fleet)
-        self._pods: list[dict[PodSpec, Kind]] = []
+        self._pods: list[dict[PodSpec, PodKind]] = []
         self._undo: list[_Undo] = []
         self._daemons = sorted(daemons, key=lambda pod: pod.order)
         self.stamp, self._stamps = 0, 0
@@ -189,11 +189,11 @@ class World:
         self.fleet.delete(number)
         self._note(self.fleet.delete, (number,))
 
-    def kind(self, pod: PodSpec) -> Kind:
+    def kind(self, pod: PodSpec) -> PodKind:
         """Return the kind of the pod, ready for placing it."""
         return self._kinds.prepared(self._kinds.of(pod))
 
-    def feasible(self, kind: Kind, among: int) -> int:
+    def feasible(self, kind: PodKind, among: int) -> int:
         """Return the nodes that pass all filters, as a mask; rough where the kind is (see `NodeResourcesFit`)."""
         for rule in kind.rules:
             among = rule.narrow(among)
@@ -201,7 +201,7 @@ class World:
                 return 0
         return among
 
-    def pick(self, kind: Kind, feasible: int, *, emptiest: bool = False) -> int:
+    def pick(self, kind: PodKind, feasible: int, *, emptiest: bool = False) -> int:
         """Return one of the feasible nodes that the pod's preferences leave; -1 when there is none.
 
         The first of them, or with `emptiest` the least allocated by now of the first `LOOKED_AT`.
@@ -232,7 +232,7 @@ class World:
 
         return min(among, key=rank, default=-1)
 
-    def put(self, pod: PodSpec, kind: Kind, number: int) -> None:
+    def put(self, pod: PodSpec, kind: PodKind, number: int) -> None:
         """Place a pod, whether it fits or not."""
         self._put(pod, kind, number)
         self._note(self._take, (pod, kind, number))
@@ -253,7 +253,7 @@ class World:
                 self.put(daemon.renamed(f"{daemon.name}-{name}"), kind, number)
         return number
 
-    def refusals(self, kind: Kind, among: int) -> Counter[str]:
+    def refusals(self, kind: PodKind, among: int) -> Counter[str]:
         """Return why a pod of this kind cannot run on these nodes: reason -> nodes, as kube-scheduler counts them.
 
         Each node is counted at the first filter that refuses it; at NodeResourcesFit once for each resource.
@@ -276,15 +276,15 @@ class World:
         self._pods.append({})
         return number
 
-    def _put(self, pod: PodSpec, kind: Kind, number: int) -> None:
+    def _put(self, pod: PodSpec, kind: PodKind, number: int) -> None:
         self._pods[number][pod] = kind
         self._count(kind, number, 1)
 
-    def _take(self, pod: PodSpec, kind: Kind, number: int) -> None:
+    def _take(self, pod: PodSpec, kind: PodKind, number: int) -> None:
         del self._pods[number][pod]
         self._count(kind, number, -1)
 
-    def _count(self, kind: Kind, number: int, by: int) -> None:
+    def _count(self, kind: PodKind, number: int, by: int) -> None:
         self._steps += 1
         bit, profile = self.fleet.bits[number], kind.profile
         for capacity, amount in kind.demands:
@@ -313,7 +313,7 @@ class World:
         return number
 
 
-def _fitting(mask: int, kind: Kind) -> Iterator[int]:
+def _fitting(mask: int, kind: PodKind) -> Iterator[int]:
     """Yield those nodes of a mask that have the capacity, in order."""
     for number in numbers(mask):
         for free, amount in kind.rough:
@@ -347,7 +347,7 @@ def _most_allocated_first(nodes: Iterable[NodeSpec], pods: Iterable[PodSpec]) ->
     return sorted(nodes, key=rank)
 
 
-def _runs_on_some(daemon: Kind, node: NodeSpec) -> bool:
+def _runs_on_some(daemon: PodKind, node: NodeSpec) -> bool:
     """Return whether the pod runs on one of the types that the node stands for, or may run there because not all labels
     of the node are known: it may take its room there.
     """

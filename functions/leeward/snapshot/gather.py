@@ -23,7 +23,7 @@ from leeward.model.facts import ClusterFacts, Prices
 from leeward.model.group import Group
 from leeward.model.instance import Instance
 from leeward.model.node import Node
-from leeward.model.planning_memory import SeenNode
+from leeward.model.planning_memory import RememberedNode
 from leeward.model.pod import FINISHED, Pod
 from leeward.model.raw_fields import mapping, metadata_of, text, texts
 from leeward.model.subnet import Subnet
@@ -39,7 +39,7 @@ from leeward.ports.kubernetes import Kubernetes, Listed
 from leeward.ports.records import Catalog, Claims
 from leeward.scheduling.nodes import NodeSpec
 from leeward.scheduling.pods import Needs, PodReader, PodSpec
-from leeward.scheduling.selectors import Operator, Requirement
+from leeward.scheduling.selectors import LabelRequirement, Operator
 from leeward.scheduling.volumes import Storage
 from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.snapshot.launches import LaunchFacts, launchable_of, launched_from, looked_up, ready_nodes, seen_limits
@@ -55,7 +55,7 @@ def gather(
     *,
     as_if: Group | None = None,
     policies: ClusterPolicies | None = None,
-    seen: Mapping[str, SeenNode] | None = None,
+    seen: Mapping[str, RememberedNode] | None = None,
 ) -> ClusterSnapshot:
     """Return the current state of the cluster. Raises the errors of the ports; if prices or the table of claims are
     unavailable, the warnings say so. `as_if`: one of its groups in an assumed state; launches are then read only for
@@ -156,7 +156,7 @@ def _read_all(kubernetes: Kubernetes, *, specs_only: bool) -> _Objects:
     for node, node_spec in kubernetes.read(Listed.NODES, _NodeParser(csi_nodes=csi_nodes)):
         found.nodes.append(node)
         found.node_specs.append(node_spec)
-    parse = _PodParser(namespaces=namespaces, storage=storage, specs_only=specs_only, reader=reader)
+    parse = _SnapshotPods(namespaces=namespaces, storage=storage, specs_only=specs_only, reader=reader)
     for pod, pod_spec in kubernetes.read(Listed.PODS, parse):
         if pod is not None:
             found.pods.append(pod)
@@ -186,7 +186,7 @@ class _NodeParser:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _PodParser:
+class _SnapshotPods:
     """Parser of a raw pod: no Pod where only specs are requested, no PodSpec of a finished pod. Equal parsers give
     equal results; `reader` reads against the same namespaces and storage.
     """
@@ -355,5 +355,5 @@ def _platform(snapshot: ClusterSnapshot, node: Node) -> Platform:
     return node.labels.get(OS, ""), "" if free else node.labels.get(ARCH, "")
 
 
-def _equals(key: str, value: str) -> Requirement:
-    return Requirement(key=key, operator=Operator.IN, values=(value,))
+def _equals(key: str, value: str) -> LabelRequirement:
+    return LabelRequirement(key=key, operator=Operator.IN, values=(value,))

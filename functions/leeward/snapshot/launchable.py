@@ -22,7 +22,7 @@ from leeward.node_template.build import ExpectedNode
 from leeward.node_template.choices import Choices, as_launched
 from leeward.node_template.observed import Observed
 from leeward.node_template.provenance import Attribute, Provenance
-from leeward.scheduling.nodes import EBS_ZONE_LABEL, HOSTNAME_LABEL, NodeSpec, NodeTemplate, Offering
+from leeward.scheduling.nodes import EBS_ZONE_LABEL, HOSTNAME_LABEL, NodeSpec, NodeTemplate, TemplateOffering
 
 _BETA_ZONE = "failure-domain.beta.kubernetes.io/zone"
 _OFFERING_LABELS = frozenset(
@@ -111,9 +111,9 @@ def launchable(
     }
     left = max(group.maximum - group.desired, 0)
 
-    def offering(zone: str) -> Offering:
+    def offering(zone: str) -> TemplateOffering:
         labels = {**_shared_in(zone, nodes.values()), **_zone_labels(zone, by_zone[zone], subnets)}
-        return Offering(zone=zone, price=expensive.get(zone, 0.0), labels=labels)
+        return TemplateOffering(zone=zone, price=expensive.get(zone, 0.0), labels=labels)
 
     return Launchable(
         group=group.name,

@@ -18,7 +18,7 @@ from leeward.model.instance import Instance
 from leeward.model.instance_type import InstanceType
 from leeward.model.launch import LaunchSettings, LaunchSource
 from leeward.model.node import Node
-from leeward.model.planning_memory import SeenNode
+from leeward.model.planning_memory import RememberedNode
 from leeward.model.subnet import Subnet
 from leeward.node_template.build import expected_node
 from leeward.node_template.gathering import Looked, look_up, sources_by_type
@@ -93,7 +93,7 @@ class LaunchFacts:
     variables: Mapping[str, str]
     attach_limits: SeenLimits = field(default_factory=dict)
     ready: Mapping[str, Sequence[ReadyNode]] = field(default_factory=dict)
-    seen: Mapping[str, SeenNode] = field(default_factory=dict)
+    seen: Mapping[str, RememberedNode] = field(default_factory=dict)
 
 
 def looked_up(group: Group, policy: NodePolicy, facts: LaunchFacts, running: Iterable[str]) -> Looked:

@@ -26,7 +26,7 @@ from leeward.model.pod import Pod
 from leeward.model.subnet import Subnet
 from leeward.model.termination import LaunchOption, LaunchPlan, Replacement, TerminationRecord, is_abrupt
 from leeward.model.zonal_shift import NOT_SHIFTED, ZonalShifts
-from leeward.placement.replacement import Known, Leaving, leaving_pods, plan_launch, promise_of
+from leeward.placement.replacement import LeavingInstance, PlacementFacts, leaving_pods, plan_launch, promise_of
 from leeward.placement.scene import SeededChance
 from leeward.placement.verdict import NO_SUBNET_WITH_IPS
 from leeward.placement.zone_choice import even_zones
@@ -55,8 +55,8 @@ BY_ITSELF = "the desired size stays and the group replaces the node by itself"
 class PlacementInputs:
     """Inputs of a placement: the facts of fn sync, free addresses, the node's pods, newcomers."""
 
-    leaving: Leaving
-    known: Known
+    leaving: LeavingInstance
+    known: PlacementFacts
     node: Node | None = None  # None: it does not exist, or could not be read
     doubts: list[str] = field(default_factory=list)  # inputs that are old or missing, one sentence each
     silent: bool = False  # the cluster's API did not answer, and is not called again in this step
@@ -67,10 +67,12 @@ def load_inputs(situation: Situation, group: Group, ports: Ports) -> PlacementIn
     DescribeInstances if members have been launched that are not Ready yet.
     """
     subject = situation.record.subject
-    leaving = Leaving(instance=subject.instance, zone=subject.zone, subnet=subject.subnet, type=subject.instance_type)
-    inputs = PlacementInputs(leaving=leaving, known=Known(facts=ClusterFacts(), subnets=()))
+    leaving = LeavingInstance(
+        instance=subject.instance, zone=subject.zone, subnet=subject.subnet, type=subject.instance_type
+    )
+    inputs = PlacementInputs(leaving=leaving, known=PlacementFacts(facts=ClusterFacts(), subnets=()))
     facts = _facts(subject.cluster, inputs, ports.clock, ports.catalog)
-    inputs.known = Known(
+    inputs.known = PlacementFacts(
         facts=facts,
         cluster=subject.cluster,
         subnets=_subnets(group, facts, inputs, ports.network),

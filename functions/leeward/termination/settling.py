@@ -22,7 +22,7 @@ from leeward.errors import AccessDeniedError, AwsUnreachableError, LeewardError,
 from leeward.model import well_known
 from leeward.model.attachment import VolumeAttachment, claims_of
 from leeward.model.group import GroupFacts
-from leeward.model.load_balancing import Service, Target, TargetKind
+from leeward.model.load_balancing import LoadBalancerTarget, Service, TargetKind
 from leeward.model.node import Node, Taint
 from leeward.model.pod import Pod
 from leeward.model.termination import TerminationRecord
@@ -126,7 +126,7 @@ def targets_before_end(situation: Situation, started: datetime, node: Node, port
 
 
 def _read_targets(
-    situation: Situation, node: Node, until: datetime, counts: Callable[[Target], bool], ports: Ports
+    situation: Situation, node: Node, until: datetime, counts: Callable[[LoadBalancerTarget], bool], ports: Ports
 ) -> Awaited | None:
     """Read the targets that count. Load balancers that answer with an error are read again until the time is over. A
     missing permission, or an API that is not reached for half a minute, must not make every drain wait for nothing: an

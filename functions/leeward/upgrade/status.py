@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from leeward.blockers.blocker import Blocker, Kind
+from leeward.blockers.blocker import Blocker, BlockerKind
 from leeward.blockers.find import blockers
 from leeward.blockers.inputs import NodeInputs
 from leeward.model.counts import count_of
@@ -55,17 +55,17 @@ MOST_NAMED = 5  # nodes in a sentence
 _ENDED_OR_STILL = {Phase.NOT_STARTED, Phase.STOPPED, Phase.FAILED, Phase.ABORTED, Phase.DONE}
 _HOLDS_DRAINS = frozenset(
     {
-        Kind.PDB_NONE_NOW,
-        Kind.PDB_NEVER,
-        Kind.PDB_SYNC_FAILED,
-        Kind.PDB_SEVERAL,
-        Kind.PDB_FAILING_POD,
-        Kind.UNMANAGED_POD,
-        Kind.LOCAL_DATA,
-        Kind.STUCK_POD,
-        Kind.POD_FINALIZER,
-        Kind.VOLUME_ATTACHED,
-        Kind.LIFECYCLE_HOOK,
+        BlockerKind.PDB_NONE_NOW,
+        BlockerKind.PDB_NEVER,
+        BlockerKind.PDB_SYNC_FAILED,
+        BlockerKind.PDB_SEVERAL,
+        BlockerKind.PDB_FAILING_POD,
+        BlockerKind.UNMANAGED_POD,
+        BlockerKind.LOCAL_DATA,
+        BlockerKind.STUCK_POD,
+        BlockerKind.POD_FINALIZER,
+        BlockerKind.VOLUME_ATTACHED,
+        BlockerKind.LIFECYCLE_HOOK,
     }
 )
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from leeward.adapters.folder.files import FILES
 from leeward.adapters.folder.schema import FORMATS, SCHEMA, SchemaError, check_of
-from leeward.disruption.command import Decision, MethodName
+from leeward.disruption.command import CommandDecision, MethodName
 from leeward.model.instance import CapacityType
 
 DOCUMENT = json.loads(SCHEMA.read_text())
@@ -54,7 +54,7 @@ def test_an_earlier_plan_has_the_words_of_the_code():
     command = plan["commands"]["items"]["properties"]
     capacity = command["replacements"]["items"]["properties"]["capacityType"]["enum"]
     reported = (plan["method"]["enum"], command["decision"]["enum"], capacity)
-    assert [sorted(words) for words in reported] == [sorted(one) for one in (MethodName, Decision, CapacityType)]
+    assert [sorted(words) for words in reported] == [sorted(one) for one in (MethodName, CommandDecision, CapacityType)]
 
 
 LEAVES = st.one_of(

@@ -10,7 +10,7 @@ from leeward.interruption.effects import EVENT_REASONS
 from leeward.interruption.metrics import LOG_KEYS
 from leeward.model import well_known
 from leeward.model.group import LAUNCHING, HookResult, LifecycleHook
-from leeward.model.message import Kind
+from leeward.model.message import MessageKind
 from leeward.model.node import disruption_taint
 from leeward.model.subnet import SHORT_FOR, Pool
 from leeward.model.termination import CauseKind, Outcome, Status, detach_deadline
@@ -61,7 +61,7 @@ def test_the_event_on_the_node_says_what_and_why(connect):
 
 
 def test_every_kind_that_takes_nodes_has_its_event_reason():
-    of_messages = {kind.value for kind in CauseKind} & {kind.value for kind in Kind}
+    of_messages = {kind.value for kind in CauseKind} & {kind.value for kind in MessageKind}
     assert {kind.value for kind in EVENT_REASONS} == of_messages >= {kind.value for kind in DRAINING.values()}
 
 

@@ -76,7 +76,7 @@ OF_ADAPTERS = (
         story="writes without the condition on the version",
         edits=(
             edit(
-                "leeward.adapters.aws.table.Table.put_version",
+                "leeward.adapters.aws.table.DynamoTable.put_version",
                 "#version = :version AND #{same}",
                 "(#version = :version OR attribute_exists(pk)) AND #{same}",
             ),

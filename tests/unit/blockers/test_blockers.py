@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from leeward.blockers.blocker import Kind, owner_of
+from leeward.blockers.blocker import BlockerKind, owner_of
 from leeward.blockers.find import blockers
 from leeward.blockers.inputs import NodeInputs, ProtectionOwner, drain_ends_at, waiting_hooks
 from leeward.disruption.do_not_disrupt import why_pod_stays
@@ -69,7 +69,7 @@ class TestForeignTaints:
         taint = Taint(key="ToBeDeletedByClusterAutoscaler", effect="NoSchedule", value=str(int(since.timestamp())))
         (blocker,) = found(node=replace(NODE, taints=(taint,)))
         assert (blocker.kind, blocker.object, blocker.owner) == (
-            Kind.FOREIGN_TAINT,
+            BlockerKind.FOREIGN_TAINT,
             "taint ToBeDeletedByClusterAutoscaler",
             "Controller/cluster-autoscaler",
         )
@@ -88,7 +88,11 @@ class TestBudgets:
 
     def test_one_that_allows_none_now(self):
         (blocker,) = found(a_pod(), budgets=[a_budget(0, current_healthy=1, desired_healthy=1)])
-        assert (blocker.kind, blocker.object, blocker.owner) == (Kind.PDB_NONE_NOW, "pdb shop/web", "Deployment/web")
+        assert (blocker.kind, blocker.object, blocker.owner) == (
+            BlockerKind.PDB_NONE_NOW,
+            "pdb shop/web",
+            "Deployment/web",
+        )
         assert blocker.until is None
         assert "1 of the 1 pod " in blocker.fix
 
@@ -106,7 +110,7 @@ class TestBudgets:
     def test_one_that_can_never_allow(self, bound):
         """The disruption controller: shares are rounded up, what is healthy less what is wanted is never above zero."""
         (blocker,) = found(a_pod(), budgets=[a_budget(0, **bound)])
-        assert blocker.kind is Kind.PDB_NEVER
+        assert blocker.kind is BlockerKind.PDB_NEVER
         assert "kubectl patch pdb -n shop web" in blocker.fix
 
     @pytest.mark.parametrize(
@@ -119,18 +123,18 @@ class TestBudgets:
         ],
     )
     def test_one_that_can_allow_when_its_pods_are_healthy(self, bound):
-        assert kinds(a_pod(), budgets=[a_budget(0, **bound)]) == [Kind.PDB_NONE_NOW]
+        assert kinds(a_pod(), budgets=[a_budget(0, **bound)]) == [BlockerKind.PDB_NONE_NOW]
 
     def test_several_on_one_pod_whatever_they_allow(self):
         (blocker,) = found(a_pod(), budgets=[a_budget(5), a_budget(5, "also")])
-        assert (blocker.kind, blocker.object) == (Kind.PDB_SEVERAL, "pdb shop/also, pdb shop/web")
+        assert (blocker.kind, blocker.object) == (BlockerKind.PDB_SEVERAL, "pdb shop/also, pdb shop/web")
 
     def test_one_on_a_failing_pod(self):
         """policy/v1: IfHealthyBudget lets an unready pod go only where the healthy ones suffice."""
         failing = a_pod(ready=False)
         budget = a_budget(0, current_healthy=1, desired_healthy=2)
         (blocker,) = found(failing, budgets=[budget])
-        assert blocker.kind is Kind.PDB_FAILING_POD
+        assert blocker.kind is BlockerKind.PDB_FAILING_POD
         assert "AlwaysAllow" in blocker.fix
         assert found(failing, budgets=[replace(budget, always_allow_unhealthy=True)]) == ()
         assert found(failing, budgets=[replace(budget, current_healthy=2)]) == ()
@@ -159,13 +163,17 @@ class TestProtectedPods:
         """kubectl drain without --force."""
         lonely = a_pod("lonely", owner=None)
         (blocker,) = found(lonely, policy=drains(evict_unmanaged=False))
-        assert (blocker.kind, blocker.owner, blocker.object) == (Kind.UNMANAGED_POD, "Pod/lonely", "pod shop/lonely")
+        assert (blocker.kind, blocker.owner, blocker.object) == (
+            BlockerKind.UNMANAGED_POD,
+            "Pod/lonely",
+            "pod shop/lonely",
+        )
         assert found(lonely, policy=drains()) == ()
 
     def test_local_data_where_the_policy_refuses(self):
         """kubectl drain without --delete-emptydir-data."""
         cache = a_pod("cache", empty_dir=True)
-        assert kinds(cache, policy=drains(delete_local_data=False)) == [Kind.LOCAL_DATA]
+        assert kinds(cache, policy=drains(delete_local_data=False)) == [BlockerKind.LOCAL_DATA]
         assert found(cache, policy=drains()) == ()
 
 
@@ -182,7 +190,7 @@ class TestPodsThatWouldComeBack:
     )
     def test_a_pod_that_tolerates_the_mark(self, toleration, what):
         (blocker,) = found(a_pod(tolerations=(toleration,)), budgets=[a_budget(0)])
-        assert (blocker.kind, blocker.object) == (Kind.TOLERATES_TAINT, what)
+        assert (blocker.kind, blocker.object) == (BlockerKind.TOLERATES_TAINT, what)
 
     @pytest.mark.parametrize(
         "toleration",
@@ -204,11 +212,11 @@ class TestPodsThatDoNotEnd:
     def test_one_past_its_grace(self):
         """Karpenter waits for a minute past the deletion deadline."""
         (blocker,) = found(a_pod(deletion=NOW - timedelta(seconds=10)))
-        assert (blocker.kind, blocker.until) == (Kind.STUCK_POD, NOW + timedelta(seconds=50))
+        assert (blocker.kind, blocker.until) == (BlockerKind.STUCK_POD, NOW + timedelta(seconds=50))
 
     def test_one_that_a_finalizer_keeps(self):
         (blocker,) = found(a_pod(deletion=NOW - MINUTE / 2, finalizers=("team.dev/backup",)))
-        assert (blocker.kind, blocker.object) == (Kind.POD_FINALIZER, "finalizer team.dev/backup")
+        assert (blocker.kind, blocker.object) == (BlockerKind.POD_FINALIZER, "finalizer team.dev/backup")
 
     def test_one_within_its_grace_or_not_deleted_blocks_nothing(self):
         assert found(a_pod(deletion=NOW + MINUTE, finalizers=("f",)), a_pod("web-2", finalizers=("f",))) == ()
@@ -219,7 +227,7 @@ class TestOptOuts:
     def test_true_holds_for_as_long_as_it_is_there_and_a_duration_from_the_pods_start(self, key):
         """Karpenter; the pod started an hour ago."""
         (blocker,) = found(a_pod(annotations={key: "true"}))
-        assert (blocker.kind, blocker.until) == (Kind.DO_NOT_DISRUPT, None)
+        assert (blocker.kind, blocker.until) == (BlockerKind.DO_NOT_DISRUPT, None)
         (blocker,) = found(a_pod(annotations={key: "1h30m"}))
         assert (blocker.until, blocker.object) == (NOW + 30 * MINUTE, f"annotation {key}=1h30m")
         assert found(a_pod(annotations={key: "1h"})) == ()
@@ -234,12 +242,12 @@ class TestOptOuts:
 
     def test_the_older_word_takes_no_duration(self):
         """Karpenter before v0.32."""
-        assert kinds(a_pod(annotations={"karpenter.sh/do-not-evict": "true"})) == [Kind.DO_NOT_DISRUPT]
+        assert kinds(a_pod(annotations={"karpenter.sh/do-not-evict": "true"})) == [BlockerKind.DO_NOT_DISRUPT]
         assert found(a_pod(annotations={"karpenter.sh/do-not-evict": "5h"})) == ()
 
     def test_cluster_autoscalers_word_is_not_asked_of_daemon_pods(self):
         unsafe = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
-        assert kinds(a_pod(annotations=unsafe)) == [Kind.SAFE_TO_EVICT]
+        assert kinds(a_pod(annotations=unsafe)) == [BlockerKind.SAFE_TO_EVICT]
         assert found(a_pod(annotations=unsafe, owner=DAEMON_SET), daemon_sets=frozenset({"shop/agent"})) == ()
 
     def test_finished_and_leaving_pods_ask_for_nothing(self):
@@ -258,9 +266,9 @@ class TestOptOuts:
     @pytest.mark.parametrize(
         ("key", "kind"),
         [
-            ("karpenter.sh/do-not-disrupt", Kind.NODE_DO_NOT_DISRUPT),
-            ("karpenter.sh/do-not-consolidate", Kind.NODE_DO_NOT_CONSOLIDATE),
-            ("cluster-autoscaler.kubernetes.io/scale-down-disabled", Kind.NODE_SCALE_DOWN_DISABLED),
+            ("karpenter.sh/do-not-disrupt", BlockerKind.NODE_DO_NOT_DISRUPT),
+            ("karpenter.sh/do-not-consolidate", BlockerKind.NODE_DO_NOT_CONSOLIDATE),
+            ("cluster-autoscaler.kubernetes.io/scale-down-disabled", BlockerKind.NODE_SCALE_DOWN_DISABLED),
         ],
     )
     def test_a_node_may_ask_itself(self, key, kind):
@@ -271,7 +279,7 @@ class TestOptOuts:
     def test_a_policy_may_ask_for_its_whole_group(self):
         policy = replace(a_policy(), disruption=DisruptionPolicy(do_not_disrupt=True))
         assert [(one.kind, one.owner) for one in found(policy=policy)] == [
-            (Kind.POLICY_DO_NOT_DISRUPT, "NodePolicy/web")
+            (BlockerKind.POLICY_DO_NOT_DISRUPT, "NodePolicy/web")
         ]
 
 
@@ -287,7 +295,7 @@ class TestPodsBeyondLimits:
     def test_such_a_pod_blocks_plans_and_no_drain(self):
         pod = a_pod(beyond_limit=self.PARSED.beyond_limit, tolerations=self.PARSED.tolerations)
         (blocker,) = found(pod)
-        assert (blocker.kind, blocker.pod, blocker.until) == (Kind.BEYOND_LIMITS, "shop/web-1", None)
+        assert (blocker.kind, blocker.pod, blocker.until) == (BlockerKind.BEYOND_LIMITS, "shop/web-1", None)
         assert blocker.object == "65 tolerations, more than the 64 that planning reads"
         plan = plan_drain(
             node=NODE, pods=(pod,), budgets=(), daemon_sets=frozenset(), policy=DrainPolicy(), now=NOW, deadline=None
@@ -313,7 +321,7 @@ class TestProtectionOwners:
 
     def kept(self, **known):
         (blocker,) = found(node=self.KEPT, protection_owner=ProtectionOwner(name="web", **known))
-        assert (blocker.kind, blocker.owner) == (Kind.NODE_SCALE_DOWN_DISABLED, "Upgrade/web")
+        assert (blocker.kind, blocker.owner) == (BlockerKind.NODE_SCALE_DOWN_DISABLED, "Upgrade/web")
         assert blocker.object == f"annotation {SCALE_DOWN_DISABLED}=true, for the upgrade of web"
         return blocker.until, blocker.fix
 
@@ -359,7 +367,7 @@ class TestProtectionOwners:
     )
     def test_a_round_is_named_with_what_it_waits_for(self, known, fix):
         (blocker,) = found(node=self.KEPT, protection_owner=ProtectionOwner(name="disruption:7", **known))
-        assert (blocker.kind, blocker.owner) == (Kind.NODE_SCALE_DOWN_DISABLED, "Disruption/7")
+        assert (blocker.kind, blocker.owner) == (BlockerKind.NODE_SCALE_DOWN_DISABLED, "Disruption/7")
         assert blocker.object == f"annotation {SCALE_DOWN_DISABLED}=true, for disruption run 7"
         assert blocker.until == known.get("until")
         assert fix in blocker.fix
@@ -374,7 +382,7 @@ class TestProtectionOwners:
 class TestVolumes:
     def test_one_whose_pod_is_gone(self):
         (blocker,) = found(attachments=[an_attachment()], detaching_since=NOW - MINUTE)
-        assert (blocker.kind, blocker.object) == (Kind.VOLUME_ATTACHED, "volumeattachment csi-1")
+        assert (blocker.kind, blocker.object) == (BlockerKind.VOLUME_ATTACHED, "volumeattachment csi-1")
         assert (blocker.pod, blocker.owner) == (None, "PersistentVolumeClaim/data")
         assert blocker.until == NOW + 5 * MINUTE  # drain.volumeDetachTimeout: six minutes from the end of the drain
 
@@ -389,11 +397,11 @@ class TestVolumes:
     def test_one_in_use_blocks_nothing_but_one_of_a_finished_pod_does(self):
         user = a_pod(claims=("data",))
         assert found(user, attachments=[an_attachment()]) == ()
-        assert kinds(replace(user, phase="Succeeded"), attachments=[an_attachment()]) == [Kind.VOLUME_ATTACHED]
+        assert kinds(replace(user, phase="Succeeded"), attachments=[an_attachment()]) == [BlockerKind.VOLUME_ATTACHED]
 
     def test_one_without_an_owner_is_not_held_against_a_node_whose_pods_have_volumes(self):
         assert found(a_pod(claims=("data",)), attachments=[an_attachment()], claims={}) == ()
-        assert kinds(a_pod(), attachments=[an_attachment()], claims={}) == [Kind.VOLUME_ATTACHED]
+        assert kinds(a_pod(), attachments=[an_attachment()], claims={}) == [BlockerKind.VOLUME_ATTACHED]
 
     def test_those_of_other_nodes_and_those_not_attached_yet_block_nothing(self):
         assert found(attachments=[an_attachment(node="other"), an_attachment(attached=False)]) == ()
@@ -457,7 +465,7 @@ def test_a_replica_set_of_a_deployment_is_known_by_its_hash():
 def test_pods_of_an_instance_that_has_ended_block_nothing_but_its_volumes_do():
     pod = a_pod(claims=("other",), annotations={"karpenter.sh/do-not-disrupt": "true"})
     assert kinds(pod, budgets=[a_budget(0)], attachments=[an_attachment()], instance_ended=True) == [
-        Kind.VOLUME_ATTACHED
+        BlockerKind.VOLUME_ATTACHED
     ]
 
 
@@ -476,7 +484,7 @@ class TestWhatADrainHasRunInto:
 
     def test_a_dead_webhook_is_named_with_the_way_out(self):
         blocker = self.one(WEBHOOK, drain_ends=NOW + 15 * MINUTE)
-        assert (blocker.kind, blocker.object) == (Kind.WEBHOOK, "webhook guard.example.com")
+        assert (blocker.kind, blocker.object) == (BlockerKind.WEBHOOK, "webhook guard.example.com")
         assert (blocker.pod, blocker.owner) == ("shop/web-1", "Webhook/guard.example.com")
         assert blocker.until == NOW + 15 * MINUTE
         assert "connection refused" in blocker.fix
@@ -489,19 +497,19 @@ class TestWhatADrainHasRunInto:
 
     def test_a_policy_is_named(self):
         blocker = self.one("policy keep denies it: ValidatingAdmissionPolicy 'keep' denied it")
-        assert (blocker.kind, blocker.object) == (Kind.ADMISSION_POLICY, "validatingadmissionpolicy keep")
+        assert (blocker.kind, blocker.object) == (BlockerKind.ADMISSION_POLICY, "validatingadmissionpolicy keep")
         assert "kubectl get validatingadmissionpolicy keep" in blocker.fix
 
     def test_another_failure_is_reported_as_the_server_says_it(self):
         blocker = self.one("eviction fails: etcd is away (HTTP 500)")
-        assert (blocker.kind, blocker.owner) == (Kind.EVICTION_FAILS, "Deployment/web")
+        assert (blocker.kind, blocker.owner) == (BlockerKind.EVICTION_FAILS, "Deployment/web")
         assert "etcd is away (HTTP 500)" in blocker.fix
 
     def test_budgets_and_pods_that_are_leaving_or_gone_are_not_reported_twice(self):
         lines = ("shop/web-1: pdb shop/web (allows 0 now)", f"shop/web-2: {WEBHOOK}", f"shop/gone: {WEBHOOK}")
         leaving = a_pod("web-2", deletion=NOW + MINUTE)
         assert [one.kind for one in found(a_pod(), leaving, budgets=[a_budget()], blocked_by=lines)] == [
-            Kind.PDB_NONE_NOW
+            BlockerKind.PDB_NONE_NOW
         ]
 
 
@@ -518,7 +526,7 @@ FAILED = {
 
 def test_a_budget_that_cannot_be_computed_is_said_to_be_so_and_gets_a_bound_that_can():
     (blocker,) = found(a_pod(), budgets=[PodDisruptionBudget.from_json(FAILED)])
-    assert (blocker.kind, "no scale" in blocker.fix) == (Kind.PDB_SYNC_FAILED, True)
+    assert (blocker.kind, "no scale" in blocker.fix) == (BlockerKind.PDB_SYNC_FAILED, True)
     assert '{"spec":{"maxUnavailable":null,"minAvailable":1}}' in blocker.fix
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from leeward.disruption.balanced import Share, Totals, disruption_cost, score, totals_of
+from leeward.disruption.balanced import BalancedShare, Totals, disruption_cost, score, totals_of
 from leeward.disruption.command import MethodName
 from leeward.disruption.plan import plan_disruption, validate
 from tests.unit.disruption.fleet import a_fleet, a_policy, rules
@@ -36,7 +36,7 @@ def reason(fleet, node):
 )
 def test_the_examples_of_karpenters_design_have_its_scores(price, savings, disruption, total, of_all, value):
     totals = Totals(policy="web", price=total, disruption=of_all)
-    found = score([Share(price=price, disruption=disruption, totals=totals)], price, savings)
+    found = score([BalancedShare(price=price, disruption=disruption, totals=totals)], price, savings)
     assert found.value == pytest.approx(value, abs=0.005)
     assert found.enough is (value >= 0.5)
 
@@ -52,15 +52,15 @@ def test_nodes_without_a_price_are_in_neither_total():
 
 def test_the_lowest_score_of_several_policies_counts():
     """Savings are attributed by the price of each policy's nodes (Karpenter, EvaluateBalancedMove)."""
-    light = Share(price=1.0, disruption=1, totals=Totals(policy="light", price=10, disruption=100))
-    heavy = Share(price=3.0, disruption=60, totals=Totals(policy="heavy", price=30, disruption=100))
+    light = BalancedShare(price=1.0, disruption=1, totals=Totals(policy="light", price=10, disruption=100))
+    heavy = BalancedShare(price=3.0, disruption=60, totals=Totals(policy="heavy", price=30, disruption=100))
     found = score([light, heavy], 4.0, 2.0)
     assert (found.policy, found.value) == ("heavy", pytest.approx((1.5 / 30) / 0.6))
 
 
 def test_without_a_balanced_policy_or_a_price_there_is_no_score():
     assert score([], 1.0, 1.0) is None
-    share = Share(price=None, disruption=1, totals=Totals(policy="web", price=1, disruption=1))
+    share = BalancedShare(price=None, disruption=1, totals=Totals(policy="web", price=1, disruption=1))
     assert score([share], None, None) is None
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from leeward.disruption.command import Decision, MethodName
+from leeward.disruption.command import CommandDecision, MethodName
 from leeward.disruption.methods import multi_node_consolidation
 from leeward.disruption.methods.consolidation import Consolidation
 from leeward.disruption.plan import plan_disruption, validate
@@ -106,12 +106,12 @@ def test_an_empty_node_is_removed_first_where_as_much_can_be_saved_after_it():
 
 def test_a_node_is_launched_before_it_is_needed_where_the_next_command_needs_two(monkeypatch):
     command = the_command(three_huge())
-    assert (command.decision, len(command.nodes)) == (Decision.REPLACE, 1)
+    assert (command.decision, len(command.nodes)) == (CommandDecision.REPLACE, 1)
     assert [one.group for one in command.replacements] == ["small"]
     assert "small" not in command.placements.values()
     assert command.savings == pytest.approx(0.21)
     assert ", one of small is for what can follow, " in command.reason
-    assert first_choice(three_huge(), monkeypatch).decision is Decision.DELETE
+    assert first_choice(three_huge(), monkeypatch).decision is CommandDecision.DELETE
 
 
 @pytest.mark.parametrize("fleet", [crowded, half_used, three_huge])

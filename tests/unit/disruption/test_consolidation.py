@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from leeward.cluster.facets import Known
-from leeward.disruption.command import Decision, MethodName
+from leeward.disruption.command import CommandDecision, MethodName
 from leeward.disruption.plan import plan_disruption
 from leeward.disruption.targets import targets
 from leeward.policy.document import Requirement
@@ -31,7 +31,7 @@ def test_a_node_whose_pods_fit_elsewhere_is_deleted():
     assert going(fleet) == []
     fleet = a_fleet().node("n1").node("n2").pod("a", "n1", cpu="400m").pod("b", "n2", cpu="1500m")
     (command,) = plan(fleet).commands
-    assert (command.decision, command.nodes, command.replacements) == (Decision.DELETE, ("n1",), ())
+    assert (command.decision, command.nodes, command.replacements) == (CommandDecision.DELETE, ("n1",), ())
     assert command.savings == pytest.approx(0.06)
     assert command.placements == {"shop/a": "n2"}
 
@@ -56,7 +56,7 @@ def test_a_replacement_names_group_zones_and_the_way_of_paying():
     fleet = a_fleet().group("web", "large").group("batch", "small").node("n1").pod("a", "n1")
     (command,) = plan(fleet).commands
     (new,) = command.replacements
-    assert (command.decision, new.group, new.types, new.zones) == (Decision.REPLACE, "batch", ("small",), ZONES)
+    assert (command.decision, new.group, new.types, new.zones) == (CommandDecision.REPLACE, "batch", ("small",), ZONES)
     assert new.capacity == "on-demand"
     assert command.savings == pytest.approx(0.09)
 

@@ -3,15 +3,7 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from leeward.disruption.record import (
-    GONE,
-    STAYED,
-    DisruptionOutcome,
-    SurgeNode,
-    cause_id,
-    launch_token,
-    surge_of,
-)
+from leeward.disruption.record import GONE, STAYED, DisruptionOutcome, LaunchedNode, cause_id, launch_token, surge_of
 from leeward.disruption.terminations import with_results
 from leeward.model.capacity import NoOffset
 from leeward.model.termination import (
@@ -27,7 +19,7 @@ from leeward.workflow.executions import execution_name
 from tests.fakes.disruptions import NOW, a_disruption
 from tests.fakes.ledger import by
 
-NEW = SurgeNode(command=0, replacement=0, group="web-b", zone="a", subnet="s")
+NEW = LaunchedNode(command=0, replacement=0, group="web-b", zone="a", subnet="s")
 
 
 def a_termination(instance, record, **more):

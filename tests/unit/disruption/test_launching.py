@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from leeward.disruption.command import Command, Decision, Replacement
+from leeward.disruption.command import Command, CommandDecision, PlannedReplacement
 from leeward.disruption.replacements import launch_all
 from leeward.model.instance import CapacityType
 from tests.fakes.builders import GROUP, a_group, a_node, a_subnet, an_instance
@@ -24,10 +24,11 @@ def test_a_launch_that_is_repeated_later_launches_no_second_instance():
 
 def launched_together(free_ips, pause=0):
     """Two nodes replaced by one run, with so many free addresses in the only subnet; each launch takes `pause` s."""
-    new = Replacement(group=GROUP, types=("m5.large",), zones=("us-east-1a",), capacity=CapacityType.ON_DEMAND)
+    new = PlannedReplacement(group=GROUP, types=("m5.large",), zones=("us-east-1a",), capacity=CapacityType.ON_DEMAND)
     nodes = {f"node-{name}": name for name in (OLD, "i-0two")}
     commands = [
-        Command(decision=Decision.REPLACE, nodes=(node,), reason="drifted", replacements=(new,)) for node in nodes
+        Command(decision=CommandDecision.REPLACE, nodes=(node,), reason="drifted", replacements=(new,))
+        for node in nodes
     ]
     group = replace(a_group(GROUP, *nodes.values()), maximum=5, subnets=("subnet-a",))
     system = FakeSystem(instances=map(an_instance, nodes.values()), groups=[group], nodes=map(a_node, nodes.values()))

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from leeward.disruption.annotations import annotation_changes
-from leeward.disruption.command import Decision, MethodName
+from leeward.disruption.command import CommandDecision, MethodName
 from leeward.disruption.methods import ORDER
 from leeward.disruption.plan import plan_disruption
 from leeward.model.launch import LaunchSettings
@@ -41,7 +41,7 @@ def test_all_empty_nodes_are_removed_in_one_command():
     assert (found.method, found.commands[0].nodes, found.commands[0].decision) == (
         EMPTINESS,
         ("n1", "n2"),
-        Decision.DELETE,
+        CommandDecision.DELETE,
     )
     assert found.commands[0].savings == pytest.approx(0.12)
     assert found.commands[0].cost == 0
@@ -163,7 +163,7 @@ def test_expired_nodes_come_before_anything_else_the_longest_expired_first():
         fleet.pod(f"p{number}", f"n{number}", cpu="1500m")
     found = plan(fleet)
     assert (found.method, [command.nodes for command in found.commands]) == (EXPIRATION, [("n2",), ("n1",)])
-    assert {command.decision for command in found.commands} == {Decision.REPLACE}
+    assert {command.decision for command in found.commands} == {CommandDecision.REPLACE}
     assert found.verdicts["n3"][EXPIRATION].reason == "it expires in 144h"
     assert found.verdicts["n2"][EXPIRATION].reason.startswith("it expired 540h ago; a new node of web will")
 
@@ -171,7 +171,7 @@ def test_expired_nodes_come_before_anything_else_the_longest_expired_first():
 def test_an_expired_node_whose_pods_fit_elsewhere_is_deleted_unless_its_group_is_at_its_minimum():
     fleet = a_fleet(WEEK).node("n1").node("n2", created="2026-05-01T00:00:00Z")
     fleet.pod("a", "n1", cpu="300m").pod("b", "n2", cpu="300m")
-    assert [command.decision for command in plan(fleet, EXPIRATION).commands] == [Decision.DELETE]
+    assert [command.decision for command in plan(fleet, EXPIRATION).commands] == [CommandDecision.DELETE]
     fleet.groups["web"]["min"] = 2
     (command,) = plan(fleet, EXPIRATION).commands
     assert [(one.group, one.zones) for one in command.replacements] == [("web", (ZONES[0],))]

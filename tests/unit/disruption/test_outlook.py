@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from leeward.disruption.command import Decision, MethodName
+from leeward.disruption.command import CommandDecision, MethodName
 from leeward.disruption.outlook import until_done
 from leeward.model.instance import LaunchAttributes
 from leeward.model.launch import LaunchSettings
@@ -65,7 +65,7 @@ def test_a_node_that_comes_has_the_daemon_pods_of_one_and_is_counted_in_its_grou
     fleet = a_fleet(a_policy(disruption=rules())).group("web", "huge").group("small", "small")
     fleet.node("n1", type="huge").pod("p", "n1", cpu="500m").daemon("logs", cpu="100m")
     (run,) = until_done(fleet.snapshot()).runs
-    assert [command.decision for command in run.plan.commands] == [Decision.REPLACE]
+    assert [command.decision for command in run.plan.commands] == [CommandDecision.REPLACE]
     (node,) = run.after.nodes
     assert (node.name, run.after.type_of(node), run.after.group_of(node).name) == ("new-small-1", "small", "small")
     assert sorted(pod.key for pod in run.after.pod_specs if pod.node == node.name) == [

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from leeward.blockers.blocker import Kind
+from leeward.blockers.blocker import BlockerKind
 from leeward.disruption.blocked_nodes import DISRUPTION_BLOCKED, blocked_event
 from leeward.disruption.candidates import candidates
 from leeward.disruption.do_not_disrupt import parse_window, pod_opt_outs, why_pod_stays
@@ -136,7 +136,7 @@ def test_an_event_names_the_pod_and_a_value_that_cannot_be_read():
 
 def test_blockers_say_until_when_and_how_to_open_it():
     (blocker,) = found(a_pod(annotations={KEY: "0 0 1 1 */1h"}))
-    assert (blocker.kind, blocker.until) == (Kind.DISRUPTION_WINDOW, at(f"{NOW.year + 1}-01-01T00:00:00"))
+    assert (blocker.kind, blocker.until) == (BlockerKind.DISRUPTION_WINDOW, at(f"{NOW.year + 1}-01-01T00:00:00"))
     assert f"kubectl annotate pod -n shop web-1 {KEY}-" in blocker.fix
     (broken,) = found(a_pod(annotations={KEY: "0 0 1 1 *"}))
     assert (broken.until, broken.object) == (None, f"annotation {KEY}=0 0 1 1 *")

@@ -10,7 +10,7 @@ from leeward.disruption.controller import claim, remember
 from leeward.disruption.observation import with_records
 from leeward.disruption.plan import plan_disruption, revalidated
 from leeward.disruption.planning_state import PlanningState
-from leeward.disruption.record import LONGEST_COOLDOWN, MOST_FAILED, DisruptionOutcome, SurgeNode
+from leeward.disruption.record import LONGEST_COOLDOWN, MOST_FAILED, DisruptionOutcome, LaunchedNode
 from leeward.model.instance import LaunchAttributes
 from leeward.model.launch import LaunchSettings
 from tests.fakes.clock import FakeClock
@@ -46,7 +46,7 @@ def claimed(fleet, last=None):
 
 def failed(record, fleet, **node):
     """The record after the second validation, with a new node that has joined."""
-    place = SurgeNode(command=0, replacement=0, group="batch", zone="us-east-1a", subnet="subnet-us-east-1a")
+    place = LaunchedNode(command=0, replacement=0, group="batch", zone="us-east-1a", subnet="subnet-us-east-1a")
     fleet.node("new", group="batch", **node)
     record = replace(record, launched={"i-new": place})
     return revalidated(record, seen(fleet, record), "leeward")
@@ -128,7 +128,7 @@ def test_an_expired_node_is_not_replaced_again_and_again_either():
 
 
 def test_failed_commands_are_bounded_and_the_oldest_go_first():
-    record = a_disruption(launched={"i-9": SurgeNode(command=0, replacement=0, group="web-b")})
+    record = a_disruption(launched={"i-9": LaunchedNode(command=0, replacement=0, group="web-b")})
     for number in range(MOST_FAILED + 3):
         command = replace(record.commands[0], inputs=f"inputs-{number}")
         record = replace(record, commands=(command, *record.commands[1:])).remember_failed({0: "why"}, NOON)
@@ -150,7 +150,7 @@ def test_a_drifted_node_stays_where_its_replacement_drifts_in_the_same_field():
     fleet.now = NOON + timedelta(minutes=3)
     shown = {"look": LaunchAttributes(tags={"a": "c"}), "launched": NOON + timedelta(minutes=1)}
     member(fleet, "new", instance=shown)
-    place = SurgeNode(command=0, replacement=0, group="web", zone="us-east-1a", subnet="subnet-us-east-1a")
+    place = LaunchedNode(command=0, replacement=0, group="web", zone="us-east-1a", subnet="subnet-us-east-1a")
     record = replace(record, launched={"i-new": place})
     record = revalidated(record, seen(fleet, record), "leeward")
     assert "new was launched after this was wanted" in record.dropped["0"]

@@ -5,13 +5,13 @@ from datetime import timedelta
 
 import pytest
 
-from leeward.disruption.command import Replacement
+from leeward.disruption.command import PlannedReplacement
 from leeward.disruption.replacements import JOINS_WITHIN, readiness
 from leeward.model.instance import CapacityType
 from tests.fakes.builders import a_node, an_instance
 from tests.fakes.disruptions import NOW
 
-PLANNED = Replacement(
+PLANNED = PlannedReplacement(
     group="web-a", types=("m5.large", "m5a.large"), zones=("us-east-1a",), capacity=CapacityType.ON_DEMAND
 )
 NEW = "i-0000000000000000a"

@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from leeward.disruption.command import Command, Decision, MethodName, Replacement
+from leeward.disruption.command import Command, CommandDecision, MethodName, PlannedReplacement
 from leeward.disruption.completion import roll_back
-from leeward.disruption.record import DisruptionRecord, SurgeNode
+from leeward.disruption.record import DisruptionRecord, LaunchedNode
 from leeward.disruption.run import written
 from leeward.model.capacity import Offset
 from leeward.model.instance import CapacityType
@@ -19,7 +19,7 @@ from tests.fakes.builders import CLUSTER, GROUP, a_group, a_node, a_subject, an_
 from tests.fakes.system import FakeSystem
 
 OLD, NEW, SECOND, OTHER = "i-0abc", "i-0def", "i-0dee", "i-0aaa"
-FIRST = SurgeNode(command=0, replacement=0, group=GROUP, zone="us-east-1a", subnet="subnet-a")
+FIRST = LaunchedNode(command=0, replacement=0, group=GROUP, zone="us-east-1a", subnet="subnet-a")
 
 
 MEMBERS = (f"node-{OLD}", f"node-{OTHER}")
@@ -40,8 +40,8 @@ def system():
 
 
 def a_record(system, **given):
-    new = Replacement(group=GROUP, types=("m5.large",), zones=("us-east-1a",), capacity=CapacityType.ON_DEMAND)
-    replaced = Command(decision=Decision.REPLACE, nodes=(f"node-{OLD}",), reason="drifted", replacements=(new,))
+    new = PlannedReplacement(group=GROUP, types=("m5.large",), zones=("us-east-1a",), capacity=CapacityType.ON_DEMAND)
+    replaced = Command(decision=CommandDecision.REPLACE, nodes=(f"node-{OLD}",), reason="drifted", replacements=(new,))
     record = DisruptionRecord(
         cluster=CLUSTER,
         number=3,

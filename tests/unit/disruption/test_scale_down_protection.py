@@ -5,11 +5,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from leeward.disruption.command import Command, Decision, MethodName, Replacement
+from leeward.disruption.command import Command, CommandDecision, MethodName, PlannedReplacement
 from leeward.disruption.completion import end, give_up
-from leeward.disruption.record import DisruptionOutcome, DisruptionRecord, SurgeNode
+from leeward.disruption.record import DisruptionOutcome, DisruptionRecord, LaunchedNode
 from leeward.disruption.replacements import protect_launched
-from leeward.disruption.run import DisruptionRun, Next
+from leeward.disruption.run import DisruptionNext, DisruptionRun
 from leeward.model.instance import CapacityType
 from leeward.model.well_known import KEPT_FOR, SCALE_DOWN_DISABLED
 from leeward.reconcile.reconciler import reconcile_once
@@ -19,13 +19,13 @@ from tests.fakes.system import FakeSystem
 OLD, NEW, THEIRS, OTHER = "i-0abc", "i-0def", "i-0aaa", "i-0bbb"
 HELD = {SCALE_DOWN_DISABLED: "true"}
 KEPT = {**HELD, KEPT_FOR: "disruption:3"}
-RUN = DisruptionRun(cluster=CLUSTER, number=3, next=Next.END, execution="blue-3-1")
-FIRST = SurgeNode(command=0, replacement=0, group=GROUP, zone="us-east-1a", subnet="subnet-a")
+RUN = DisruptionRun(cluster=CLUSTER, number=3, next=DisruptionNext.END, execution="blue-3-1")
+FIRST = LaunchedNode(command=0, replacement=0, group=GROUP, zone="us-east-1a", subnet="subnet-a")
 
 
 def a_record(**given):
-    new = Replacement(group=GROUP, types=("m5.large",), zones=("us-east-1a",), capacity=CapacityType.ON_DEMAND)
-    replaced = Command(decision=Decision.REPLACE, nodes=(f"node-{OLD}",), reason="drifted", replacements=(new,))
+    new = PlannedReplacement(group=GROUP, types=("m5.large",), zones=("us-east-1a",), capacity=CapacityType.ON_DEMAND)
+    replaced = Command(decision=CommandDecision.REPLACE, nodes=(f"node-{OLD}",), reason="drifted", replacements=(new,))
     fields = {
         "cluster": CLUSTER,
         "number": 3,
@@ -80,7 +80,7 @@ def test_the_end_of_a_run_unprotects_its_nodes_and_no_others(system, ending):
     reported = ending is end
     system.disruptions.write(a_record(requested=reported, ends={OLD: "gone"} if reported else {}))
     after = ending(RUN, {}, system.ports)
-    assert after.next is (Next.DONE if reported else Next.GIVEN_UP)
+    assert after.next is (DisruptionNext.DONE if reported else DisruptionNext.GIVEN_UP)
     assert all_notes(system) == [{}, {}, HELD]
     assert notes(system, OTHER)[KEPT_FOR] == "disruption:4"
 
@@ -111,7 +111,7 @@ def test_a_cluster_that_does_not_answer_keeps_no_end_from_coming_and_the_sweep_c
     put(system, NEW, KEPT)
     system.disruptions.write(a_record(requested=True, ends={OLD: "gone"}))
     system.kubernetes.down = True
-    assert end(RUN, {}, system.ports).next is Next.DONE
+    assert end(RUN, {}, system.ports).next is DisruptionNext.DONE
     system.kubernetes.down = False
     assert reconcile_once(system.ports).restored == [f"node-{NEW}"]
     assert notes(system, NEW) == {}

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from leeward.disruption.command import Decision, MethodName
+from leeward.disruption.command import CommandDecision, MethodName
 from leeward.disruption.plan import plan_disruption, validate
 from tests.unit.disruption.fleet import ZONES, a_budget, a_fleet, a_policy, rules
 
@@ -47,7 +47,11 @@ def test_one_command_never_removes_the_replicas_of_two_zones():
 def test_a_replica_moves_within_its_zone():
     fleet = three_replicas(spare=[ZONES[1]])
     (command,) = commands(fleet)
-    assert (command.decision, command.nodes, command.placements) == (Decision.DELETE, ("n1",), {"shop/web-1": "s0"})
+    assert (command.decision, command.nodes, command.placements) == (
+        CommandDecision.DELETE,
+        ("n1",),
+        {"shop/web-1": "s0"},
+    )
 
 
 def test_a_replacement_names_the_zone_that_keeps_the_skew():

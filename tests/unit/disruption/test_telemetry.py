@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 from leeward.disruption import telemetry
-from leeward.disruption.command import Command, Decision
+from leeward.disruption.command import Command, CommandDecision
 from leeward.disruption.completion import ends_of
 from leeward.disruption.record import GONE, STAYED
-from leeward.disruption.run import DisruptionRun, Ends, Next
+from leeward.disruption.run import DisruptionNext, DisruptionRun, Ends
 from tests.emitted import points, series_of, value_of
 from tests.fakes.disruptions import a_disruption
 
@@ -15,7 +15,7 @@ GROUPS = {"n1": "web", "n2": "web", "n3": "batch"}
 
 
 def delete(*nodes, savings):
-    return Command(decision=Decision.DELETE, nodes=nodes, reason="empty", savings=savings)
+    return Command(decision=CommandDecision.DELETE, nodes=nodes, reason="empty", savings=savings)
 
 
 def ended(*commands, stayed=()):
@@ -61,7 +61,7 @@ def test_a_dropped_command_saves_nothing():
 
 def test_nodes_and_savings_are_counted_for_the_cluster_and_its_groups(capsys):
     ends = Ends(nodes={"web": 2, "batch": 1}, savings=0.3, saved={"web": 0.3})
-    telemetry.stepped("end", a_run(Next.DONE, ends))
+    telemetry.stepped("end", a_run(DisruptionNext.DONE, ends))
     out = capsys.readouterr().out
     cluster = DISRUPTION | {"cluster": "blue"}
     assert series_of(out, "DisruptionsDone") == [DISRUPTION, cluster]
@@ -73,9 +73,9 @@ def test_nodes_and_savings_are_counted_for_the_cluster_and_its_groups(capsys):
 
 
 def test_a_run_that_was_given_up_counts_no_node(capsys):
-    telemetry.stepped("give-up", a_run(Next.GIVEN_UP))
+    telemetry.stepped("give-up", a_run(DisruptionNext.GIVEN_UP))
     assert {name for name, _, _ in points(capsys.readouterr().out)} == {"DisruptionsGivenUp"}
 
 
 def test_the_output_of_an_execution_says_what_the_run_saves():
-    assert a_run(Next.DONE, Ends(savings=0.3)).to_json()["savedPerHour"] == 0.3
+    assert a_run(DisruptionNext.DONE, Ends(savings=0.3)).to_json()["savedPerHour"] == 0.3

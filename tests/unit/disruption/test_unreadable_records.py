@@ -2,10 +2,10 @@
 
 import pytest
 
-from leeward.disruption.command import Command, Decision
+from leeward.disruption.command import Command, CommandDecision
 from leeward.disruption.completion import roll_back
 from leeward.disruption.record import GONE
-from leeward.disruption.run import DisruptionRun, Next
+from leeward.disruption.run import DisruptionNext, DisruptionRun
 from leeward.disruption.steps import STEPS
 from leeward.errors import NewerRecordError, UnexpectedError
 from tests.fakes.builders import CLUSTER, GROUP
@@ -24,13 +24,13 @@ from tests.unit.disruption.test_rollback import (
 from tests.unit.upgrade.test_unreadable_records import unreadable
 
 __all__ = ["system"]
-RUN = DisruptionRun(cluster=CLUSTER, number=3, execution="blue-3-1", next=Next.FOLLOW)
+RUN = DisruptionRun(cluster=CLUSTER, number=3, execution="blue-3-1", next=DisruptionNext.FOLLOW)
 
 
 def following(system):
     """Two nodes are deleted."""
     nodes = {f"node-{name}": name for name in (OLD, OTHER)}
-    command = Command(decision=Decision.DELETE, nodes=tuple(nodes), reason="expired")
+    command = Command(decision=CommandDecision.DELETE, nodes=tuple(nodes), reason="expired")
     members = dict.fromkeys(nodes, GROUP)
     a_record(
         system, commands=(command,), nodes=nodes, members=members, launched={}, dropped={}, requested=True, orders={}
@@ -50,7 +50,7 @@ def test_the_other_termination_is_claimed_and_the_unreadable_one_is_named(system
     following(system)
     unreadable(system, OLD, error=error)
     run = step(system)
-    assert (run.next, asked(system)) == (Next.FOLLOW, [OTHER])
+    assert (run.next, asked(system)) == (DisruptionNext.FOLLOW, [OTHER])
     assert f"the record of {OLD} cannot be read: termination#{OLD}" in run.why
     assert ends(system) == {}
 

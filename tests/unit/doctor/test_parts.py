@@ -9,7 +9,7 @@ from leeward import __version__
 from leeward.doctor import expected
 from leeward.doctor.checks.functions import VERSION
 from leeward.doctor.diagnosis import diagnose, healthy
-from leeward.doctor.facts import Alarm, Counts, EventSource, Function, MessageAge, Table, TopicKey
+from leeward.doctor.facts import Counts, DeploymentAlarm, EventSource, Function, MessageAge, RecordTable, TopicKey
 from leeward.doctor.finding import PART_OF, Check, State
 from leeward.errors import AccessDeniedError, AwsUnavailableError
 from leeward.model.concurrency import Concurrency
@@ -111,10 +111,10 @@ def test_a_state_machine(patient, status):
     ("table", "words"),
     [
         (None, "not there"),
-        (Table(status="ARCHIVED", stream=True, indexes={"open": "ACTIVE"}), "ARCHIVED"),
-        (Table(status="ACTIVE", stream=False, indexes={"open": "ACTIVE"}), "no stream"),
-        (Table(status="ACTIVE", stream=True, indexes={}), "no index open"),
-        (Table(status="ACTIVE", stream=True, indexes={"open": "CREATING"}), "open is CREATING"),
+        (RecordTable(status="ARCHIVED", stream=True, indexes={"open": "ACTIVE"}), "ARCHIVED"),
+        (RecordTable(status="ACTIVE", stream=False, indexes={"open": "ACTIVE"}), "no stream"),
+        (RecordTable(status="ACTIVE", stream=True, indexes={}), "no index open"),
+        (RecordTable(status="ACTIVE", stream=True, indexes={"open": "CREATING"}), "open is CREATING"),
     ],
 )
 def test_a_table(patient, table, words):
@@ -283,7 +283,7 @@ ADMITTED = {"Principal": {"Service": "cloudwatch.amazonaws.com"}, "Action": ["km
 )
 def test_the_key_of_the_topic_that_alarms_notify(patient, key, state, words):
     ringing = patient.deployment.ringing
-    ringing["leeward-dead-letters"] = Alarm(state="OK", topics=(TOPIC,))
+    ringing["leeward-dead-letters"] = DeploymentAlarm(state="OK", topics=(TOPIC,))
     patient.deployment.keys[TOPIC] = key
     (found,) = [found for found in patient.findings() if found.check is Check.ALARM_TOPIC]
     assert (found.object, found.state) == (f"topic {TOPIC}", state)
@@ -317,20 +317,22 @@ def test_events_that_name_no_node_concern_none(patient):
 
 
 def test_an_alarm_says_itself_what_to_do(patient):
-    patient.deployment.ringing["leeward-sync-stopped"] = Alarm(state="ALARM", reason="no data", description="Look.")
+    patient.deployment.ringing["leeward-sync-stopped"] = DeploymentAlarm(
+        state="ALARM", reason="no data", description="Look."
+    )
     found = patient.trouble(Check.ALARM)
     assert (found.state, found.found, found.fix) == (State.FAILED, "it is in ALARM: no data", "Look.")
 
 
 def test_an_alarm_without_data_does_not_ring_and_one_that_is_missing_does(patient):
-    patient.deployment.ringing["leeward-queue-age"] = Alarm(state="INSUFFICIENT_DATA")
+    patient.deployment.ringing["leeward-queue-age"] = DeploymentAlarm(state="INSUFFICIENT_DATA")
     assert patient.troubles() == []
     del patient.deployment.ringing["leeward-queue-age"]
     assert patient.trouble(Check.ALARM).object == "alarm leeward-queue-age"
 
 
 def test_alarms_without_actions(patient):
-    patient.deployment.ringing = {name: Alarm(state="OK", notifies=False) for name in expected.ALARMS}
+    patient.deployment.ringing = {name: DeploymentAlarm(state="OK", notifies=False) for name in expected.ALARMS}
     found = patient.trouble(Check.ALARM_ACTIONS)
     assert (found.state, "alarmTopic" in found.fix) == (State.WARNING, True)
 

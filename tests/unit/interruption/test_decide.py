@@ -14,7 +14,7 @@ from leeward.interruption.world import World
 from leeward.model import well_known
 from leeward.model.group import LAUNCHING, HookResult, LifecycleHook
 from leeward.model.instance import CapacityType
-from leeward.model.message import Kind
+from leeward.model.message import MessageKind
 from leeward.model.termination import CauseKind, Reboot, RebootBy
 from leeward.policy.document import InterruptionPolicy, Rebalance
 from tests.events import event
@@ -418,14 +418,14 @@ def test_offline_a_group_belongs_to_the_cluster_when_a_policy_selects_it():
 
 def test_an_ended_execution_is_a_message_of_its_own_kind():
     decision = decided("execution_aborted")
-    assert (decision.kind, decision.action) == (Kind.EXECUTION_ENDED, Action.NONE)
+    assert (decision.kind, decision.action) == (MessageKind.EXECUTION_ENDED, Action.NONE)
     assert decision.ended_execution == "i-0abc-1"
     assert "ended with ABORTED" in decision.reason
 
 
 def test_a_noop_has_no_effect():
     decision = decided("execution_aborted", detail__status="SUCCEEDED")
-    assert (decision.kind, decision.ended_execution) == (Kind.NOOP, "")
+    assert (decision.kind, decision.ended_execution) == (MessageKind.NOOP, "")
 
 
 @given(

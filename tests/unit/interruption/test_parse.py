@@ -12,7 +12,7 @@ from leeward.interruption.fields import MalformedMessageError
 from leeward.interruption.parse import PARSERS, SHIFTS, parse
 from leeward.model.capacity_block import CapacityBlock
 from leeward.model.group import LAUNCHING, TERMINATING
-from leeward.model.message import InterruptionMessage, Kind, Message
+from leeward.model.message import InterruptionMessage, Message, MessageKind
 from leeward.model.zonal_shift import ShiftKind
 from tests.events import NAMES, event
 
@@ -27,26 +27,26 @@ def parsed(name, **changes):
 @pytest.mark.parametrize(
     ("name", "kind"),
     [
-        ("spot_interruption", Kind.SPOT_INTERRUPTION),
-        ("rebalance_recommendation", Kind.REBALANCE_RECOMMENDATION),
-        ("capacity_reservation", Kind.CAPACITY_RESERVATION),
-        ("state_change", Kind.STATE_CHANGE),
-        ("scheduled_change", Kind.SCHEDULED_CHANGE),
-        ("asg_terminate", Kind.ASG_TERMINATE),
-        ("asg_terminate_direct", Kind.ASG_TERMINATE),
-        ("asg_terminate_sns", Kind.ASG_TERMINATE),
-        ("asg_launch", Kind.ASG_LAUNCH),
-        ("test_notification", Kind.NOOP),
-        ("execution_aborted", Kind.EXECUTION_ENDED),
-        ("zonal_shift", Kind.ZONAL_SHIFT),
-        ("unknown", Kind.NOOP),
+        ("spot_interruption", MessageKind.SPOT_INTERRUPTION),
+        ("rebalance_recommendation", MessageKind.REBALANCE_RECOMMENDATION),
+        ("capacity_reservation", MessageKind.CAPACITY_RESERVATION),
+        ("state_change", MessageKind.STATE_CHANGE),
+        ("scheduled_change", MessageKind.SCHEDULED_CHANGE),
+        ("asg_terminate", MessageKind.ASG_TERMINATE),
+        ("asg_terminate_direct", MessageKind.ASG_TERMINATE),
+        ("asg_terminate_sns", MessageKind.ASG_TERMINATE),
+        ("asg_launch", MessageKind.ASG_LAUNCH),
+        ("test_notification", MessageKind.NOOP),
+        ("execution_aborted", MessageKind.EXECUTION_ENDED),
+        ("zonal_shift", MessageKind.ZONAL_SHIFT),
+        ("unknown", MessageKind.NOOP),
     ],
 )
 def test_every_golden_event_has_its_kind_and_time(name, kind):
     message = parsed(name)
     assert message.kind is kind
     assert message.at == AT
-    if kind not in {Kind.NOOP, Kind.ZONAL_SHIFT}:
+    if kind not in {MessageKind.NOOP, MessageKind.ZONAL_SHIFT}:
         assert "i-0abc" in message.instances
 
 
@@ -76,7 +76,7 @@ def test_there_is_a_golden_event_for_every_parser():
 )
 def test_a_notice_of_a_zonal_shift_says_its_cause_its_zone_id_and_whether_it_is_in_effect(detail_type, kind, began):
     notice = parsed("zonal_shift", **{"detail_x_type": detail_type})
-    assert (notice.kind, notice.shift, notice.began) == (Kind.ZONAL_SHIFT, kind, began)
+    assert (notice.kind, notice.shift, notice.began) == (MessageKind.ZONAL_SHIFT, kind, began)
     assert (notice.zone_id, notice.instances) == ("use1-az1", ())
 
 
@@ -104,7 +104,7 @@ def test_a_spot_instance_is_taken_two_minutes_after_its_warning():
 )
 def test_both_spellings_of_the_capacity_reservation_warning_are_known(spelling):
     message = parsed("capacity_reservation", **{"detail-type": spelling})
-    assert (message.kind, message.deadline) == (Kind.CAPACITY_RESERVATION, AT + timedelta(minutes=2))
+    assert (message.kind, message.deadline) == (MessageKind.CAPACITY_RESERVATION, AT + timedelta(minutes=2))
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_both_spellings_of_the_capacity_reservation_warning_are_known(spelling):
 )
 def test_both_spellings_of_the_warning_about_a_capacity_block_name_its_end(spelling):
     message = parsed("capacity_block", **{"detail-type": spelling})
-    assert (message.kind, message.instances) == (Kind.CAPACITY_BLOCK, ())
+    assert (message.kind, message.instances) == (MessageKind.CAPACITY_BLOCK, ())
     assert message.block == CapacityBlock(reservation="cr-0abc", ends=AT + timedelta(minutes=40))
     assert message.deadline == AT + timedelta(minutes=10)
     assert message.event_id == "capacity-block#cr-0abc#2026-03-02T10:40:00Z"
@@ -157,19 +157,19 @@ def test_a_warning_about_a_capacity_block_without_a_reservation_is_malformed():
 @pytest.mark.parametrize("state", ["stopping", "stopped", "shutting-down", "terminated"])
 def test_a_leaving_state_acts(state):
     message = parsed("state_change", detail__state=state)
-    assert (message.kind, message.state) == (Kind.STATE_CHANGE, state)
+    assert (message.kind, message.state) == (MessageKind.STATE_CHANGE, state)
 
 
 @pytest.mark.parametrize("state", ["Stopping", "SHUTTING-DOWN", "Terminated"])
 def test_a_leaving_state_acts_in_any_case(state):
     message = parsed("state_change", detail__state=state)
-    assert (message.kind, message.state) == (Kind.STATE_CHANGE, state.lower())
+    assert (message.kind, message.state) == (MessageKind.STATE_CHANGE, state.lower())
 
 
 @pytest.mark.parametrize("state", ["", "stop", "pending", "running", "shutting", "stopping,stopped"])
 def test_any_other_state_does_nothing_not_even_a_part_of_a_leaving_one(state):
     message = parsed("state_change", detail__state=state)
-    assert message.kind is Kind.NOOP
+    assert message.kind is MessageKind.NOOP
     assert repr(state) in message.reason
 
 
@@ -184,7 +184,7 @@ class TestLifecycleActions:
     def test_a_launch_is_distinguished_from_a_termination_by_its_transition(self):
         assert parsed("asg_launch").hook.transition == LAUNCHING
         swapped = parsed("asg_terminate", detail__LifecycleTransition=LAUNCHING)
-        assert swapped.kind is Kind.ASG_LAUNCH
+        assert swapped.kind is MessageKind.ASG_LAUNCH
 
     @pytest.mark.parametrize("name", ["asg_terminate_direct", "asg_terminate_sns"])
     def test_a_notification_without_envelope_is_direct(self, name):
@@ -200,7 +200,7 @@ class TestLifecycleActions:
     def test_an_event_bridge_event_through_sns_is_not_acted_on(self, name):
         """A publisher to the topic may write any source into it."""
         wrapped = json.dumps({"Type": "Notification", "Message": event(name)})
-        assert parse(wrapped, received=RECEIVED).kind is Kind.NOOP
+        assert parse(wrapped, received=RECEIVED).kind is MessageKind.NOOP
 
     def test_a_message_inside_a_bare_sns_body_is_read_as_well(self):
         wrapped = json.dumps({"Message": event("asg_terminate_direct")})
@@ -211,11 +211,11 @@ class TestLifecycleActions:
     def test_a_test_notification_is_a_noop_wherever_it_says_so(self, name, where):
         prefix = "" if name.endswith("direct") else "detail__"
         message = parsed(name, **{f"{prefix}{where}": "autoscaling:TEST_NOTIFICATION"})
-        assert message.kind is Kind.NOOP
+        assert message.kind is MessageKind.NOOP
 
     def test_a_subscription_confirmation_is_a_noop(self):
         body = json.dumps({"Type": "SubscriptionConfirmation", "Message": "You have chosen to subscribe"})
-        assert parse(body, received=RECEIVED).kind is Kind.NOOP
+        assert parse(body, received=RECEIVED).kind is MessageKind.NOOP
 
     @pytest.mark.parametrize(
         ("name", "origin", "destination", "without_pods"),
@@ -283,12 +283,12 @@ class TestHealthEvents:
     )
     def test_what_is_not_a_change_of_our_instances_is_a_noop_with_a_reason(self, change):
         message = parsed("scheduled_change", **change)
-        assert message.kind is Kind.NOOP
+        assert message.kind is MessageKind.NOOP
         assert message.reason.startswith("Health event")
 
     @pytest.mark.parametrize("status", ["open", "upcoming", ...])
     def test_open_and_upcoming_changes_count(self, status):
-        assert parsed("scheduled_change", detail__statusCode=status).kind is Kind.SCHEDULED_CHANGE
+        assert parsed("scheduled_change", detail__statusCode=status).kind is MessageKind.SCHEDULED_CHANGE
 
     @pytest.mark.parametrize("entities", ["i-0abc", [7], [{"entityValue": "i-nope"}], [{"entityValue": 1}]])
     def test_broken_entities_are_malformed(self, entities):
@@ -300,7 +300,7 @@ class TestExecutionsOfOurs:
     @pytest.mark.parametrize("status", ["FAILED", "TIMED_OUT", "ABORTED"])
     def test_one_that_ended_badly_is_named(self, status):
         message = parsed("execution_aborted", detail__status=status)
-        assert (message.kind, message.execution) == (Kind.EXECUTION_ENDED, "i-0abc-1")
+        assert (message.kind, message.execution) == (MessageKind.EXECUTION_ENDED, "i-0abc-1")
         assert message.instances == ("i-0abc",)
 
     @pytest.mark.parametrize(
@@ -315,7 +315,7 @@ class TestExecutionsOfOurs:
     )
     def test_any_other_starts_no_execution(self, change):
         message = parsed("execution_aborted", **change)
-        assert message.kind is Kind.NOOP
+        assert message.kind is MessageKind.NOOP
 
 
 @pytest.mark.parametrize(
@@ -337,7 +337,7 @@ def test_the_end_of_time_breaks_nothing():
 @pytest.mark.parametrize("key", [{"source": "aws.s3"}, {"detail-type": "Something New"}, {"source": "my.app"}])
 def test_an_unknown_event_is_a_noop_whatever_its_detail(key):
     message = parsed("spot_interruption", detail=7, **key)
-    assert message.kind is Kind.NOOP
+    assert message.kind is MessageKind.NOOP
     assert "no rule of ours" in message.reason
 
 
@@ -460,7 +460,7 @@ KEYS = [
 
 def test_each_kind_of_message_has_a_class_of_its_own():
     kinds = [message.kind for message in get_args(InterruptionMessage)]
-    assert sorted(kinds) == sorted(Kind)
+    assert sorted(kinds) == sorted(MessageKind)
 
 
 @given(st.sampled_from(NAMES), st.sampled_from(KEYS), JSON)

@@ -3,8 +3,8 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from leeward.disruption.command import Command, Decision, MethodName, Replacement
-from leeward.disruption.record import GONE, DisruptionOutcome, DisruptionRecord, SurgeNode
+from leeward.disruption.command import Command, CommandDecision, MethodName, PlannedReplacement
+from leeward.disruption.record import GONE, DisruptionOutcome, DisruptionRecord, LaunchedNode
 from leeward.model.instance import CapacityType
 from leeward.model.launch import LaunchTemplateRef
 from leeward.notifications.workflow_events import RunEventType, UpgradeEventType, events_of_runs, events_of_upgrades
@@ -65,11 +65,13 @@ def upgrade_events(text="pods did not leave: shop/web-1: pdb shop/web", **names)
 
 
 def a_run(**more):
-    new = Replacement(group="web", types=("m5.large",), zones=("us-east-1a",), capacity=CapacityType.SPOT, price=0.04)
+    new = PlannedReplacement(
+        group="web", types=("m5.large",), zones=("us-east-1a",), capacity=CapacityType.SPOT, price=0.04
+    )
     commands = (
-        Command(decision=Decision.DELETE, nodes=("node-a",), reason="its pods fit elsewhere", savings=0.096),
+        Command(decision=CommandDecision.DELETE, nodes=("node-a",), reason="its pods fit elsewhere", savings=0.096),
         Command(
-            decision=Decision.REPLACE,
+            decision=CommandDecision.REPLACE,
             nodes=("node-b",),
             reason="a cheaper node serves",
             savings=0.056,
@@ -97,7 +99,7 @@ def run_events(text="consolidation: 2 nodes gone, 1 launched", **names):
         execution="blue-4-1",
         requested=True,
         ends={"i-a": GONE, "i-b": GONE},
-        launched={"i-new": SurgeNode(command=1, replacement=0, group="web", zone="us-east-1a")},
+        launched={"i-new": LaunchedNode(command=1, replacement=0, group="web", zone="us-east-1a")},
     ).closed(DisruptionOutcome.DONE, text, NOON)
     dropped = replace(runs, execution="blue-4-1").closed(DisruptionOutcome.GIVEN_UP, text, NOON)
     changes = [(None, runs), (runs, done), (runs, dropped)]

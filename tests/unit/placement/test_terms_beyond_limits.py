@@ -1,7 +1,7 @@
 """A launch does not wait for the node affinity of a pod beyond the limits of planning."""
 
 from leeward.model.pod import Pod
-from leeward.placement.replacement import Leaving, _restrictions
+from leeward.placement.replacement import LeavingInstance, _restrictions
 
 
 def restrictions(alternatives):
@@ -10,7 +10,9 @@ def restrictions(alternatives):
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
     raw = {"metadata": {"namespace": "shop", "name": "p"}, "spec": {"nodeName": "n", "affinity": affinity}}
     pods = (Pod.from_json(raw),)
-    return _restrictions(Leaving(instance="i-1", zone="us-east-1a", subnet="subnet-a", type="m5.large", pods=pods))
+    return _restrictions(
+        LeavingInstance(instance="i-1", zone="us-east-1a", subnet="subnet-a", type="m5.large", pods=pods)
+    )
 
 
 def test_terms_at_the_limit_restrict_the_zones():

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from leeward.disruption.command import Decision, MethodName
+from leeward.disruption.command import CommandDecision, MethodName
 from leeward.model.instance_status import Impairment
 from leeward.reconcile.repair_plan import repair_plan
 from tests.unit.disruption.fleet import NOON, a_fleet
@@ -16,7 +16,7 @@ def test_each_unhealthy_node_is_a_command_with_what_its_group_launches():
         fleet.node(f"n{number}")
     plan = repair_plan(fleet.snapshot(), {})
     (command,) = plan.commands
-    assert (plan.method, command.decision, command.nodes) == (UNHEALTHY, Decision.REPLACE, ("n1",))
+    assert (plan.method, command.decision, command.nodes) == (UNHEALTHY, CommandDecision.REPLACE, ("n1",))
     (replacement,) = command.replacements
     assert (replacement.group, replacement.types) == ("web", ("medium", "large"))
     assert plan.verdicts["n1"][UNHEALTHY].candidate
@@ -32,7 +32,7 @@ def test_failing_status_checks_are_asked():
 def test_a_node_whose_instance_is_gone_is_deleted_and_nothing_is_launched_for_it():
     fleet = a_fleet().node("n1", ready=False, state="terminated").node("n2")
     (command,) = repair_plan(fleet.snapshot(), {}).commands
-    assert (command.decision, command.nodes, command.replacements) == (Decision.DELETE, ("n1",), ())
+    assert (command.decision, command.nodes, command.replacements) == (CommandDecision.DELETE, ("n1",), ())
 
 
 def test_nothing_to_do_says_so_of_every_node():

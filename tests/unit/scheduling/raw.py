@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from leeward.scheduling.nodes import NodeSpec, NodeTemplate, Offering
+from leeward.scheduling.nodes import NodeSpec, NodeTemplate, TemplateOffering
 from leeward.scheduling.packing import pack
 from leeward.scheduling.pods import PodReader
 from leeward.scheduling.volumes import Storage
@@ -92,7 +92,7 @@ def a_csi_node(count=1, driver="ebs.csi.aws.com"):
 
 
 def a_template(name="web", *, zones=("a",), price=0.1, max_nodes=None, **node):
-    offerings = tuple(Offering(zone=zone, price=price) for zone in zones)
+    offerings = tuple(TemplateOffering(zone=zone, price=price) for zone in zones)
     return NodeTemplate(
         name=name, node=NodeSpec.from_json(a_node(name, **node)), offerings=offerings, max_nodes=max_nodes
     )

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from leeward.errors import ObjectGoneError
-from leeward.scheduling.nodes import Offering
+from leeward.scheduling.nodes import TemplateOffering
 from leeward.scheduling.packing import attempt, pack
 from leeward.scheduling.pods import PodReader
 from tests.unit.scheduling.raw import (
@@ -125,7 +125,7 @@ def test_new_nodes_of_one_price_are_spread_over_the_zones():
 
 
 def test_a_cheaper_zone_is_worth_more_than_balance():
-    offerings = (Offering(zone="a", price=0.2), Offering(zone="b", price=0.1))
+    offerings = (TemplateOffering(zone="a", price=0.2), TemplateOffering(zone="b", price=0.1))
     template = replace(a_template(), offerings=offerings)
     result = packed([], [a_pod(f"p{i}", cpu="4") for i in range(2)], templates=[template])
     assert [node.zone for node in result.new_nodes] == ["b", "b"]

@@ -3,11 +3,11 @@
 import pytest
 
 from leeward.model.raw_fields import GREATEST, LEAST, parse_int
-from leeward.scheduling.selectors import Operator, Requirement
+from leeward.scheduling.selectors import LabelRequirement, Operator
 
 
 def holds(operator, label, *values):
-    return Requirement(key="gen", operator=operator, values=values).matches({"gen": label})
+    return LabelRequirement(key="gen", operator=operator, values=values).matches({"gen": label})
 
 
 @pytest.mark.parametrize(
@@ -46,4 +46,4 @@ def test_any_other_text_is_none_and_compares_with_nothing(text):
 def test_they_take_one_value_and_a_label_that_is_there():
     assert not holds(Operator.GT, "5", "1", "2")
     assert not holds(Operator.GT, "5")
-    assert not Requirement(key="gen", operator=Operator.LT, values=("5",)).matches({})
+    assert not LabelRequirement(key="gen", operator=Operator.LT, values=("5",)).matches({})

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from leeward.disruption.command import Command, Decision, MethodName
+from leeward.disruption.command import Command, CommandDecision, MethodName
 from leeward.disruption.record import DisruptionRecord
 from leeward.errors import ThrottledError
 from leeward.model.node import disruption_taint
@@ -67,7 +67,7 @@ def an_upgrade(group, old):
 
 def a_run(system, *, stays, **more):
     """A run that has claimed node-i-1, to be terminated or, its command dropped, to stay."""
-    command = Command(decision=Decision.DELETE, nodes=("node-i-1",), reason="empty")
+    command = Command(decision=CommandDecision.DELETE, nodes=("node-i-1",), reason="empty")
     given = {"cluster": "blue", "number": 1, "method": MethodName.EMPTINESS, "began": START, "groups": (GROUP,)}
     given |= {"commands": (command,), "nodes": {"node-i-1": "i-1"}, "members": {"node-i-1": GROUP}}
     return system.disruptions.write(DisruptionRecord(**given, dropped={"0": "why"} if stays else {}, **more))

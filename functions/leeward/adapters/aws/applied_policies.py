@@ -3,7 +3,7 @@ read."""
 
 from dataclasses import replace
 
-from leeward.adapters.aws.table import Item, Table
+from leeward.adapters.aws.table import DynamoTable, Item
 from leeward.errors import ObjectGoneError
 from leeward.model.times import format_instant, parse_instant
 from leeward.policy.applied import AppliedPolicies
@@ -14,7 +14,7 @@ POLICIES = "policies"  # first part of an item's key
 class DynamoPolicies:
     """Applied policies in the table `leeward`. Items stay: a version that begins again would be met twice."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: DynamoTable) -> None:
         self._table = table
 
     def read(self, cluster: str) -> AppliedPolicies:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from leeward.adapters.aws.table import Table, new_mark
+from leeward.adapters.aws.table import DynamoTable, new_mark
 from leeward.errors import ObjectGoneError
 from leeward.model.facts import FactKind, NamedHooks, Sheet, named_hooks_of, node_repair_of, shifts_of
 from leeward.model.nodegroup import NodeRepair
@@ -29,7 +29,7 @@ MAP_CREATION_ATTEMPTS = 3  # of the map of pools; another writer may create it a
 class DynamoCatalog:
     """Facts, reservations and unavailable pools in the table `leeward`."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: DynamoTable) -> None:
         self._table = table
 
     def read(self, cluster: str) -> Mapping[FactKind, Sheet]:

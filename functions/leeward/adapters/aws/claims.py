@@ -28,7 +28,7 @@ from leeward.adapters.aws.record_items import (
     subject_item,
     times_item,
 )
-from leeward.adapters.aws.table import Change, Table, new_mark
+from leeward.adapters.aws.table import Change, DynamoTable, new_mark
 from leeward.errors import AwsUnavailableError, ObjectGoneError, RecordChangedError
 from leeward.model.capacity import Settlement, SurgeInstance
 from leeward.model.seen import Seen
@@ -51,7 +51,7 @@ MOST_SLOTS = 20  # of a counter, from before pauses
 class ClaimNotes:
     """Notes in termination records in the table `leeward`."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: DynamoTable) -> None:
         self._table = table
 
     def read(self, instance: str) -> TerminationRecord | None:
@@ -224,7 +224,7 @@ def _set_times(change: Change, times: Mapping[str, datetime] | None) -> None:
 class DynamoClaims(ClaimNotes):
     """Termination records in the table `leeward`."""
 
-    def __init__(self, table: Table, clock: Clock, deployment: str) -> None:
+    def __init__(self, table: DynamoTable, clock: Clock, deployment: str) -> None:
         super().__init__(table)
         self._clock = clock
         self._deployment = deployment

@@ -21,7 +21,7 @@ from leeward.adapters.aws.errors import aws_call, code_of
 from leeward.adapters.cache import ExpiringCache
 from leeward.model.counts import count_of
 from leeward.model.instance import Instance, cluster_of
-from leeward.model.load_balancing import Health, Target, TargetKind, is_of
+from leeward.model.load_balancing import Health, LoadBalancerTarget, TargetKind, is_of
 from leeward.ports.clock import Clock
 
 CLASSIC_LISTED = timedelta(seconds=60)
@@ -44,7 +44,7 @@ class ClassicLoadBalancers:
         self._listed: ExpiringCache[str, tuple[str, ...]] = ExpiringCache(clock, CLASSIC_LISTED)
         self._tags: dict[str, Mapping[str, str]] = {}
 
-    def targets(self, cluster: str, instance: Instance) -> Sequence[Target]:
+    def targets(self, cluster: str, instance: Instance) -> Sequence[LoadBalancerTarget]:
         """Return the instance's targets, with one call for each of the cluster's load balancers."""
         names = self._listed.get("all", self._list)
         self._learn([name for name in names if name not in self._tags])
@@ -85,7 +85,7 @@ class ClassicLoadBalancers:
             self._tags[raw["LoadBalancerName"]] = {tag["Key"]: tag.get("Value", "") for tag in raw["Tags"]}
         return True
 
-    def _health(self, name: str) -> Iterator[Target]:
+    def _health(self, name: str) -> Iterator[LoadBalancerTarget]:
         with aws_call("elasticloadbalancing:DescribeInstanceHealth", name):
             try:
                 answer = self._client.describe_instance_health(LoadBalancerName=name)
@@ -96,7 +96,7 @@ class ClassicLoadBalancers:
         for raw in answer["InstanceStates"]:
             leaving = LEAVING in str(raw.get("Description", "")).lower()
             state = Health.DRAINING.value if leaving else str(raw.get("State", ""))
-            yield Target(group=name, kind=TargetKind.INSTANCE, id=raw["InstanceId"], port=0, state=state)
+            yield LoadBalancerTarget(group=name, kind=TargetKind.INSTANCE, id=raw["InstanceId"], port=0, state=state)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +115,7 @@ class AwsLoadBalancers:
         self._groups = TargetGroups(clients, clock)
         self._classic = ClassicLoadBalancers(clients, clock)
 
-    def targets(self, cluster: str, instance: Instance) -> Sequence[Target]:
+    def targets(self, cluster: str, instance: Instance) -> Sequence[LoadBalancerTarget]:
         """Return the instance's targets. Without a load balancer in the account this costs two calls a minute."""
         return (*self._groups.targets(cluster, instance), *self._classic.targets(cluster, instance))
 
@@ -126,16 +126,16 @@ class TargetGroups:
     def __init__(self, clients: AwsClients, clock: Clock) -> None:
         self._clients = clients
         self._listed: ExpiringCache[str, tuple[TargetGroup, ...]] = ExpiringCache(clock, LISTED)
-        self._seen: ExpiringCache[str, tuple[Target, ...]] = ExpiringCache(clock, SEEN)
+        self._seen: ExpiringCache[str, tuple[LoadBalancerTarget, ...]] = ExpiringCache(clock, SEEN)
         self._tags: dict[str, Mapping[str, str]] = {}
 
-    def targets(self, cluster: str, instance: Instance) -> Sequence[Target]:
+    def targets(self, cluster: str, instance: Instance) -> Sequence[LoadBalancerTarget]:
         """Return its targets, at most one call for each target group of the cluster; a group that is gone has none."""
         groups = self._of_cluster(cluster, self._listed.get("all", self._list))
         found = (target for group in groups for target in self._now(group))
         return tuple(target for target in found if target.registered and is_of(target, instance))
 
-    def _now(self, group: TargetGroup) -> tuple[Target, ...]:
+    def _now(self, group: TargetGroup) -> tuple[LoadBalancerTarget, ...]:
         return self._seen.get(group.arn, lambda: self._health(group))
 
     @property
@@ -180,7 +180,7 @@ class TargetGroups:
             for raw in answer["TagDescriptions"]
         }
 
-    def _health(self, group: TargetGroup) -> tuple[Target, ...]:
+    def _health(self, group: TargetGroup) -> tuple[LoadBalancerTarget, ...]:
         with aws_call("elasticloadbalancing:DescribeTargetHealth", group.name):
             try:
                 answer = self._client.describe_target_health(TargetGroupArn=group.arn)
@@ -191,8 +191,8 @@ class TargetGroups:
         return tuple(_target(group, raw) for raw in answer["TargetHealthDescriptions"])
 
 
-def _target(group: TargetGroup, raw: Mapping[str, Any]) -> Target:
-    return Target(
+def _target(group: TargetGroup, raw: Mapping[str, Any]) -> LoadBalancerTarget:
+    return LoadBalancerTarget(
         group=group.name,
         kind=group.kind,
         id=raw["Target"]["Id"],

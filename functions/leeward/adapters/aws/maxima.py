@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from leeward.adapters.aws.table import Item, Table
+from leeward.adapters.aws.table import DynamoTable, Item
 from leeward.model.capacity import RaisedMaximum
 from leeward.model.times import format_instant, parse_instant
 
@@ -15,7 +15,7 @@ MAXIMUM = "maximum"  # first part of an item's key
 class DynamoMaxima:
     """Raised maximum sizes in the table `leeward`. Items stay: a version that begins again would be met twice."""
 
-    def __init__(self, table: Table, scope: str = "") -> None:
+    def __init__(self, table: DynamoTable, scope: str = "") -> None:
         """`scope`: `ACCOUNT/REGION/` of groups elsewhere, before their names in the keys."""
         self._table = table
         self._prefix = f"{MAXIMUM}#{scope}"

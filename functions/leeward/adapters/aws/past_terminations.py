@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 
 from leeward.adapters.aws.record_items import record_key, record_of
-from leeward.adapters.aws.table import Table
+from leeward.adapters.aws.table import DynamoTable
 from leeward.model.termination import TerminationRecord
 
 
 class DynamoPastTerminations:
     """All termination records of the table `leeward`."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: DynamoTable) -> None:
         self._table = table
 
     def of_cluster(self, cluster: str) -> Sequence[TerminationRecord]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from leeward.adapters.aws.table import Item, Table
+from leeward.adapters.aws.table import DynamoTable, Item
 from leeward.errors import ObjectGoneError
 from leeward.model.pause import Pause, PauseRecord, PauseScope
 from leeward.model.times import format_instant, parse_instant
@@ -16,7 +16,7 @@ PAUSE = "pause"  # first part of an item's key
 class DynamoPauses:
     """Pauses in the table `leeward`. Items stay: a version that begins again would be met twice."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: DynamoTable) -> None:
         self._table = table
 
     def read(self, cluster: str) -> PauseRecord:

@@ -19,7 +19,7 @@ UNPROCESSED = 5  # repeated requests for the keys that an answer left over
 Item = dict[str, Any]
 
 
-class Table:
+class DynamoTable:
     """DynamoDB table with hash key `pk`. `#name` in an expression stands for the attribute `name`."""
 
     def __init__(self, clients: AwsClients, name: str) -> None:

@@ -17,7 +17,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 from zlib import compress, decompress
 
 from leeward.adapters.aws.record_items import MALFORMED
-from leeward.adapters.aws.table import Table
+from leeward.adapters.aws.table import DynamoTable
 from leeward.disruption.record import DisruptionRecord
 from leeward.errors import NewerRecordError
 from leeward.model.times import format_instant, parse_instant
@@ -32,7 +32,7 @@ DISRUPTION = "disruption"  # first part of a record's key
 class DynamoUpgrades:
     """Records of upgrades in the table `leeward`. They stay: a rollback needs what an ended one replaced."""
 
-    def __init__(self, table: Table, scope: str = "") -> None:
+    def __init__(self, table: DynamoTable, scope: str = "") -> None:
         """`scope`: `ACCOUNT/REGION/` of groups elsewhere, before their names in the keys."""
         self._table = table
         self._scope = scope
@@ -79,7 +79,7 @@ class DynamoUpgrades:
 class DynamoDisruptions:
     """Records of runs in the table `leeward`. They stay: they hold which groups are in cooldown."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: DynamoTable) -> None:
         self._table = table
 
     def read(self, cluster: str) -> DisruptionRecord | None:

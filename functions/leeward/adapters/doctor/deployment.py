@@ -17,17 +17,17 @@ from leeward.adapters.aws.clients import AwsClients, chunks, pages
 from leeward.adapters.aws.errors import aws_call, code_of
 from leeward.doctor import expected
 from leeward.doctor.facts import (
-    Alarm,
+    CallerIdentity,
+    ClusterNetwork,
     Counts,
+    DeploymentAlarm,
     EksCluster,
     EventSource,
     FailedExecution,
     Function,
-    Identity,
     MessageAge,
-    Network,
     Queue,
-    Table,
+    RecordTable,
     TopicKey,
 )
 from leeward.errors import ObjectGoneError, TerminalError
@@ -73,7 +73,7 @@ class Signs:
             listed = pages(self._clients.get("events"), "list_targets_by_rule", Rule=rule)
             return [raw["Arn"] for page in listed for raw in page.get("Targets", ())]
 
-    def alarms(self, prefix: str) -> Mapping[str, Alarm]:
+    def alarms(self, prefix: str) -> Mapping[str, DeploymentAlarm]:
         """Read the alarms with DescribeAlarms."""
         with aws_call("cloudwatch:DescribeAlarms", prefix):
             listed = pages(self._clients.get("cloudwatch"), "describe_alarms", AlarmNamePrefix=prefix)
@@ -128,8 +128,8 @@ def _query(
     return {"Id": name, "MetricStat": {"Metric": what, "Period": period, "Stat": statistic}, "ReturnData": True}
 
 
-def _alarm(raw: Mapping[str, Any]) -> Alarm:
-    return Alarm(
+def _alarm(raw: Mapping[str, Any]) -> DeploymentAlarm:
+    return DeploymentAlarm(
         state=raw.get("StateValue", ""),
         reason=raw.get("StateReason") or "",
         description=raw.get("AlarmDescription") or "",
@@ -189,7 +189,7 @@ class AwsDeployment(Signs, Topics):
         super().__init__(clients)
         self._rbac = rbac
 
-    def identity(self) -> Identity:
+    def identity(self) -> CallerIdentity:
         """Return the identity from GetCallerIdentity, called once."""
         return self._identity
 
@@ -201,7 +201,7 @@ class AwsDeployment(Signs, Topics):
             limit=int(limits["ConcurrentExecutions"]), unreserved=int(limits["UnreservedConcurrentExecutions"])
         )
 
-    def network(self, vpc: str, subnets: Iterable[str]) -> Network:
+    def network(self, vpc: str, subnets: Iterable[str]) -> ClusterNetwork:
         """Call DescribeVpcEndpoints, DescribeRouteTables: a subnet without its own table has the VPC's main one."""
         mine = {"Name": "vpc-id", "Values": [vpc]}
         client = self._clients.get("ec2")
@@ -214,7 +214,7 @@ class AwsDeployment(Signs, Topics):
                 raw for page in pages(client, "describe_route_tables", Filters=[mine]) for raw in page["RouteTables"]
             ]
         there = [raw["ServiceName"] for raw in listed if str(raw.get("State")).lower() == "available"]
-        return Network(
+        return ClusterNetwork(
             vpc=vpc,
             endpoints=frozenset(name.split(".", 3)[-1] for name in there),
             routed=all(_leads_out(_table_of(subnet, tables)) for subnet in subnets),
@@ -299,7 +299,7 @@ class AwsDeployment(Signs, Topics):
             policy=json.loads(attributes.get("Policy") or "{}"),
         )
 
-    def table(self, name: str) -> Table | None:
+    def table(self, name: str) -> RecordTable | None:
         """Read the table with DescribeTable."""
         answer = self._there(
             "dynamodb:DescribeTable", name, lambda: self._clients.get("dynamodb").describe_table(TableName=name)
@@ -307,7 +307,7 @@ class AwsDeployment(Signs, Topics):
         if answer is None:
             return None
         raw = answer["Table"]
-        return Table(
+        return RecordTable(
             status=raw.get("TableStatus", ""),
             stream=bool((raw.get("StreamSpecification") or {}).get("StreamEnabled")),
             indexes={
@@ -366,11 +366,11 @@ class AwsDeployment(Signs, Topics):
         return found
 
     @cached_property
-    def _identity(self) -> Identity:
+    def _identity(self) -> CallerIdentity:
         region = self._clients.region
         with aws_call("sts:GetCallerIdentity", "the default credentials"):
             raw = self._clients.get("sts").get_caller_identity()
-        return Identity(account=raw["Account"], region=region, arn=raw["Arn"], partition=raw["Arn"].split(":")[1])
+        return CallerIdentity(account=raw["Account"], region=region, arn=raw["Arn"], partition=raw["Arn"].split(":")[1])
 
     def _machine(self, name: str) -> str:
         who = self._identity

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from leeward.adapters.kubernetes.answers import Request
+from leeward.adapters.kubernetes.answers import ApiRequest
 from leeward.adapters.kubernetes.client import ClusterClient
 from leeward.doctor.facts import Binding, ClusterRole, Rule
 from leeward.errors import ObjectGoneError
@@ -19,7 +19,7 @@ class ClusterRbac:
 
     def version(self) -> str:
         """Read `/version`, which every authenticated caller may read."""
-        request = Request(verb="get", resource="version", path="/version")
+        request = ApiRequest(verb="get", resource="version", path="/version")
         return str(self._client.ask(request).get("gitVersion") or "it answers")
 
     def cluster_role(self, name: str) -> ClusterRole | None:
@@ -42,7 +42,7 @@ class ClusterRbac:
 
     def _get(self, resource: str, path: str) -> Mapping[str, Any] | None:
         try:
-            return self._client.ask(Request(verb="get", resource=resource, path=path))
+            return self._client.ask(ApiRequest(verb="get", resource=resource, path=path))
         except ObjectGoneError:
             return None
 

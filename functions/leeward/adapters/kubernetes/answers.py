@@ -28,7 +28,7 @@ _DENYING_POLICY = re.compile(r"ValidatingAdmissionPolicy '([^'\s]+)'")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class ApiRequest:
     """One call. `verb` and `resource` in the words of RBAC: an AccessDeniedError names them.
 
     `once`: any answer counts, because the caller has other work and retries by itself; a connection that breaks is
@@ -101,7 +101,7 @@ class Answer:
         return self.status >= 500 and not self.several_budgets
 
 
-def as_error(answer: Answer, request: Request, cluster: str) -> LeewardError:
+def as_error(answer: Answer, request: ApiRequest, cluster: str) -> LeewardError:
     """Return the error for a bad answer."""
     said = f"{cluster}: {request}: {answer.message}"
     match answer.status:
@@ -119,7 +119,7 @@ def as_error(answer: Answer, request: Request, cluster: str) -> LeewardError:
             return TerminalError(f"{said} (HTTP {answer.status})")
 
 
-def refusal(answer: Answer, request: Request, namespace: str) -> EvictionRefusedError | None:
+def refusal(answer: Answer, request: ApiRequest, namespace: str) -> EvictionRefusedError | None:
     """Return why this one pod cannot be evicted now; None where the answer holds for every pod (a missing RBAC rule, a
     bad token).
 
@@ -138,7 +138,7 @@ def refusal(answer: Answer, request: Request, namespace: str) -> EvictionRefused
     return EvictionRefusedError(_obstacle(answer, request).sentence)
 
 
-def _obstacle(answer: Answer, request: Request) -> Obstacle:
+def _obstacle(answer: Answer, request: ApiRequest) -> Obstacle:
     """Return the part of the API server that refused the request, as its message names it."""
     said = answer.message
     for stage, denies, pattern in (

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from urllib.parse import quote
 
 from leeward.adapters.kubernetes import bodies
-from leeward.adapters.kubernetes.answers import Answer, Request, as_error, refusal
+from leeward.adapters.kubernetes.answers import Answer, ApiRequest, as_error, refusal
 from leeward.adapters.kubernetes.client import ClusterClient
 from leeward.adapters.kubernetes.workloads import KnownDaemonSets, WorkloadApi
 from leeward.errors import LeewardError, ObjectGoneError, RetryableError, ThrottledError
@@ -109,7 +109,7 @@ class ClusterApi(WorkloadApi, Background):
 
     def nodes(self) -> Sequence[Node]:
         """Read all nodes."""
-        return self._client.list(Request(verb="list", resource="nodes", path="/api/v1/nodes"), Node.from_json)
+        return self._client.list(ApiRequest(verb="list", resource="nodes", path="/api/v1/nodes"), Node.from_json)
 
     def node(self, name: str) -> Node | None:
         """Read one node, fresh."""
@@ -119,22 +119,24 @@ class ClusterApi(WorkloadApi, Background):
     def pods_on(self, node: str, *, cached: bool = False) -> Sequence[Pod]:
         """Read the pods bound to a node; `cached`: from the API server's watch cache, in one page."""
         query = {"fieldSelector": f"spec.nodeName={node}", **({"resourceVersion": "0"} if cached else {})}
-        return self._client.list(Request(verb="list", resource="pods", path="/api/v1/pods", query=query), Pod.from_json)
+        return self._client.list(
+            ApiRequest(verb="list", resource="pods", path="/api/v1/pods", query=query), Pod.from_json
+        )
 
     def pods(self) -> Sequence[Pod]:
         """Read all pods, reduced as the pages arrive."""
-        return self._client.list(Request(verb="list", resource="pods", path="/api/v1/pods"), Pod.from_json)
+        return self._client.list(ApiRequest(verb="list", resource="pods", path="/api/v1/pods"), Pod.from_json)
 
     def budgets(self, namespace: str | None = None) -> Sequence[PodDisruptionBudget]:
         """Read all PodDisruptionBudgets, or those of one namespace."""
         where = f"namespaces/{quote(namespace, safe='')}/" if namespace is not None else ""
         path = f"/apis/policy/v1/{where}poddisruptionbudgets"
-        request = Request(verb="list", resource="poddisruptionbudgets", path=path)
+        request = ApiRequest(verb="list", resource="poddisruptionbudgets", path=path)
         return self._client.list(request, PodDisruptionBudget.from_json)
 
     def daemon_sets(self, *, among: frozenset[str] | None = None) -> frozenset[str]:
         """Return `namespace/name` of every DaemonSet, or of those in `among`; they are remembered for five minutes."""
-        request = Request(verb="list", resource="daemonsets", path="/apis/apps/v1/daemonsets")
+        request = ApiRequest(verb="list", resource="daemonsets", path="/apis/apps/v1/daemonsets")
         return self._daemon_sets.get(
             among, lambda: frozenset(self._client.list(request, _key)), self._daemon_set_exists
         )
@@ -151,7 +153,7 @@ class ClusterApi(WorkloadApi, Background):
     def volumes(self) -> Sequence[Mapping[str, Any]]:
         """Read all PersistentVolumes, reduced as the pages arrive."""
         path = "/api/v1/persistentvolumes"
-        return self._client.list(Request(verb="list", resource="persistentvolumes", path=path), bodies.volume)
+        return self._client.list(ApiRequest(verb="list", resource="persistentvolumes", path=path), bodies.volume)
 
     def read(
         self, what: Listed, parse: Callable[[Mapping[str, Any]], T], *, namespace: str | None = None
@@ -159,12 +161,12 @@ class ClusterApi(WorkloadApi, Background):
         """Read all objects of the resource, or of a namespace, parsed page by page."""
         where = f"namespaces/{quote(namespace, safe='')}/" if namespace is not None else ""
         path = f"{_ROOTS[what]}/{where}{what.value}"
-        return self._client.list(Request(verb="list", resource=what.value, path=path), parse)
+        return self._client.list(ApiRequest(verb="list", resource=what.value, path=path), parse)
 
     def seen_events(self, parse: Callable[[Mapping[str, Any]], T], fields: str) -> Sequence[T]:
         """Read the Events that match the field selector, of all namespaces."""
         query = {"fieldSelector": fields}
-        return self._client.list(Request(verb="list", resource="events", path="/api/v1/events", query=query), parse)
+        return self._client.list(ApiRequest(verb="list", resource="events", path="/api/v1/events", query=query), parse)
 
     def attachments(self) -> Sequence[VolumeAttachment]:
         """Read all VolumeAttachments, fresh."""
@@ -172,7 +174,7 @@ class ClusterApi(WorkloadApi, Background):
 
         path = "/apis/storage.k8s.io/v1/volumeattachments"
         return self._client.list(
-            Request(verb="list", resource="volumeattachments", path=path), VolumeAttachment.from_json
+            ApiRequest(verb="list", resource="volumeattachments", path=path), VolumeAttachment.from_json
         )
 
     def label(self, node: Node, labels: Mapping[str, str]) -> Node:
@@ -240,7 +242,9 @@ class ClusterApi(WorkloadApi, Background):
     def delete_node(self, node: Node) -> None:
         """Remove the Node object; gone or replaced counts as done."""
         body = bodies.deletion(node.uid)
-        request = Request(verb="delete", resource="nodes", path=bodies.node_path(node.name), method="DELETE", body=body)
+        request = ApiRequest(
+            verb="delete", resource="nodes", path=bodies.node_path(node.name), method="DELETE", body=body
+        )
         answer = self._remove(request, lambda: self._node_is_gone(node), CONFLICTS)
         if answer is not None:
             raise as_error(answer, request, self._client.cluster)
@@ -272,7 +276,7 @@ class ClusterApi(WorkloadApi, Background):
             wanted = change(current)
             if wanted == current:
                 return current
-            request = Request(
+            request = ApiRequest(
                 verb="patch",
                 resource="nodes",
                 path=bodies.node_path(node.name),
@@ -295,12 +299,12 @@ class ClusterApi(WorkloadApi, Background):
             raise ObjectGoneError(f"{self._client.cluster}: node {node.name} ({node.uid}) is not there any more")
         return fresh
 
-    def _send_away(self, pod: Pod, request: Request) -> None:
+    def _send_away(self, pod: Pod, request: ApiRequest) -> None:
         answer = self._remove(request, lambda: self._pod_is_gone(pod), POD_CONFLICTS)
         if answer is not None:
             raise refusal(answer, request, pod.namespace) or as_error(answer, request, self._client.cluster)
 
-    def _remove(self, request: Request, gone: Callable[[], bool], tries: int) -> Answer | None:
+    def _remove(self, request: ApiRequest, gone: Callable[[], bool], tries: int) -> Answer | None:
         """Remove it; None when done. A conflict is the uid precondition or a write in between: a read decides which."""
         answer = self._client.send(request)
         for _ in range(tries - 1):
@@ -321,10 +325,10 @@ class ClusterApi(WorkloadApi, Background):
         return fresh is None or fresh.uid != node.uid
 
 
-def _asked_once(verb: str, resource: str, method: str, path: str, body: Mapping[str, Any]) -> Request:
+def _asked_once(verb: str, resource: str, method: str, path: str, body: Mapping[str, Any]) -> ApiRequest:
     """Build a request that fails at once rather than keep other requests waiting."""
     hint = f"an admission webhook on {resource} may be slow"
-    request = Request(verb=verb, resource=resource, method=method, path=path, body=body, once=True, hint=hint)
+    request = ApiRequest(verb=verb, resource=resource, method=method, path=path, body=body, once=True, hint=hint)
     return replace(request, read_seconds=EVICTION_SECONDS)
 
 

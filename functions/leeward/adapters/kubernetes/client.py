@@ -31,7 +31,7 @@ import urllib3
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
 
-from leeward.adapters.kubernetes.answers import Answer, Request, as_error
+from leeward.adapters.kubernetes.answers import Answer, ApiRequest, as_error
 from leeward.errors import ClusterUnreachableError, TerminalError, ThrottledError
 from leeward.model.blocked import unanswered
 from leeward.time_budget import TimeBudget
@@ -235,14 +235,14 @@ class ClusterClient:
         """Return the time of the clock that its pauses use."""
         return self._clock.now()
 
-    def ask(self, request: Request) -> Mapping[str, Any]:
+    def ask(self, request: ApiRequest) -> Mapping[str, Any]:
         """Return the body of a good answer; a bad one raises its error."""
         answer = self.send(request)
         if not answer.ok:
             raise as_error(answer, request, self.cluster)
         return answer.body
 
-    def send(self, request: Request) -> Answer:
+    def send(self, request: ApiRequest) -> Answer:
         """Return any answer except those that a later try may improve; for a `once` request, every answer. Raises
         ClusterUnreachableError, ThrottledError.
         """
@@ -274,7 +274,7 @@ class ClusterClient:
                 throttles, attempt = throttles + 1, attempt - 1
         raise self._given_up(request, answer, trouble)
 
-    def list(self, request: Request, parse: Callable[[Mapping[str, Any]], T]) -> tuple[T, ...]:
+    def list(self, request: ApiRequest, parse: Callable[[Mapping[str, Any]], T]) -> tuple[T, ...]:
         """Return all items, each parsed (reduced) as its page arrives; an expired list is restarted once."""
         try:
             return self._pages(request, parse)
@@ -300,7 +300,7 @@ class ClusterClient:
         """Seconds that one try may take."""
         return CONNECT_SECONDS + LIST_SECONDS if self._budget is None else self._budget.left
 
-    def _pages(self, request: Request, parse: Callable[[Mapping[str, Any]], T]) -> tuple[T, ...]:
+    def _pages(self, request: ApiRequest, parse: Callable[[Mapping[str, Any]], T]) -> tuple[T, ...]:
         """Read all pages, without a resourceVersion unless the request asks for the cache: with `resourceVersion=0` the
         API server ignores the limit and sends everything at once, which no function's memory holds for a whole cluster.
         Without it each list is consistent, and since Kubernetes 1.31 its pages come from the watch cache as well.
@@ -320,7 +320,7 @@ class ClusterClient:
                 return tuple(found)
             query = query | {"continue": rest}
 
-    def _once(self, request: Request) -> Answer:
+    def _once(self, request: ApiRequest) -> Answer:
         connections, url = self._server()
         headers = {"Authorization": f"Bearer {self._kube_config.token()}", "Accept": "application/json"}
         if request.verb == "list":
@@ -372,7 +372,7 @@ class ClusterClient:
         self._clock.sleep(pause)
         return True
 
-    def _given_up(self, request: Request, answer: Answer | None, trouble: str) -> Exception:
+    def _given_up(self, request: ApiRequest, answer: Answer | None, trouble: str) -> Exception:
         if answer is None:
             # The cluster may have been recreated under its old name: look it up next time. A webhook that keeps one
             # eviction waiting says nothing about that.
@@ -383,11 +383,11 @@ class ClusterClient:
         return as_error(answer, request, self.cluster)
 
 
-def _longest(request: Request) -> float:
+def _longest(request: ApiRequest) -> float:
     return request.read_seconds or (LIST_SECONDS if request.verb == "list" else READ_SECONDS)
 
 
-def _trouble(error: Exception, request: Request) -> str:
+def _trouble(error: Exception, request: ApiRequest) -> str:
     """Return why a try failed; urllib3's own sentence about a time-out begins with the address of an object."""
     if not isinstance(error, urllib3.exceptions.ReadTimeoutError):
         return str(error)

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from leeward.adapters.kubernetes import bodies
-from leeward.adapters.kubernetes.answers import Request
+from leeward.adapters.kubernetes.answers import ApiRequest
 from leeward.adapters.kubernetes.workloads import MERGE_PATCH
 from leeward.errors import LeewardError
 from leeward.model.counts import count_of
@@ -67,7 +67,7 @@ class PodAnnotations:
 
 def _failure(client: ClusterClient, pod: Pod, annotations: Mapping[str, str | None]) -> str:
     """Annotate one pod; return why that failed, or an empty string."""
-    request = Request(
+    request = ApiRequest(
         verb="patch",
         resource="pods/status",
         path=f"{bodies.pod_path(pod)}/status",

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import quote
 
-from leeward.adapters.kubernetes.answers import Request, as_error
+from leeward.adapters.kubernetes.answers import ApiRequest, as_error
 from leeward.adapters.kubernetes.client import ClusterClient
 from leeward.errors import ObjectGoneError
 from leeward.model.pod import Deployment, Pod, controller_of
@@ -44,7 +44,7 @@ class WorkloadApi:
     def autoscaled(self, namespace: str) -> frozenset[str]:
         """Return the names of the Deployments that a HorizontalPodAutoscaler of the namespace scales."""
         path = f"/apis/autoscaling/v2/namespaces/{quote(namespace, safe='')}/horizontalpodautoscalers"
-        request = Request(verb="list", resource="horizontalpodautoscalers", path=path)
+        request = ApiRequest(verb="list", resource="horizontalpodautoscalers", path=path)
         return frozenset(name for name in self._client.list(request, scaled_by) if name)
 
     def scale(self, deployment: Deployment, replicas: int) -> bool:
@@ -52,7 +52,7 @@ class WorkloadApi:
 
         Idempotent by the resource version. Raises ClusterUnreachableError, ThrottledError or AccessDeniedError.
         """
-        request = Request(
+        request = ApiRequest(
             verb="patch",
             resource="deployments/scale",
             path=f"{_deployment_path(deployment.namespace, deployment.name)}/scale",
@@ -72,7 +72,7 @@ class WorkloadApi:
 
     def _get(self, resource: str, path: str) -> Mapping[str, Any] | None:
         try:
-            return self._client.ask(Request(verb="get", resource=resource, path=path))
+            return self._client.ask(ApiRequest(verb="get", resource=resource, path=path))
         except ObjectGoneError:
             return None
 

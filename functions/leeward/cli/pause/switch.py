@@ -20,7 +20,7 @@ from leeward.model.instance import cluster_of
 from leeward.model.pause import Pause, PauseRecord
 from leeward.model.times import format_instant
 from leeward.ports.autoscaling import Groups
-from leeward.ports.doctor import Deployment
+from leeward.ports.doctor import DeploymentReader
 from leeward.ports.records import PauseSwitches
 
 NO_REASON = "no reason given"  # an emergency leaves no time for words; the caller is recorded anyway
@@ -123,7 +123,7 @@ def _write(
     raise RecordChangedError(f"cluster {cluster}: its pause switch changed at each of {TRIES} tries: try again")
 
 
-def served_clusters(deployment: Deployment, verb: str) -> tuple[str, ...]:
+def served_clusters(deployment: DeploymentReader, verb: str) -> tuple[str, ...]:
     """Return the clusters that the deployed functions name. Raises InvalidInputError if none of them can be read."""
     answer = attempt(lambda: served_by(deployment))
     served = None if isinstance(answer, LeewardError) else answer

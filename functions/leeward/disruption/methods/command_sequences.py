@@ -14,7 +14,7 @@ from leeward.disruption.candidates import Candidate
 from leeward.disruption.methods.multi_node_consolidation import Proposal, affordable, best_sets, with_spare
 from leeward.disruption.planning_state import PlanningState
 from leeward.disruption.savings import CENT_PARTS, threshold
-from leeward.disruption.targets import Target
+from leeward.disruption.targets import LaunchTarget
 from leeward.scheduling.packing import pack
 
 MAX_SPARES = 16  # deletions with an additional node that are evaluated
@@ -45,7 +45,7 @@ class CommandSequences:
         state: PlanningState,
         candidates: Sequence[Candidate],
         empty: Sequence[Candidate],
-        cheapest: Sequence[Target],
+        cheapest: Sequence[LaunchTarget],
     ) -> None:
         self._state, self._candidates, self._empty, self._cheapest = state, candidates, empty, cheapest
         self._branches, self._steps = BRANCHES if len(affordable(state, candidates)) <= 1 else 1, 0

@@ -9,7 +9,14 @@ from datetime import timedelta
 
 from leeward.disruption.balanced import LEAST_SCORE
 from leeward.disruption.candidates import Candidate
-from leeward.disruption.command import Command, Decision, MethodName, Outcome, Replacement, Verdict
+from leeward.disruption.command import (
+    Command,
+    CommandDecision,
+    MethodName,
+    MethodOutcome,
+    MethodVerdict,
+    PlannedReplacement,
+)
 from leeward.disruption.do_not_disrupt import why_node_is_kept
 from leeward.disruption.methods.command_sequences import Chosen, CommandSequences
 from leeward.disruption.methods.emptiness import CONSOLIDATING, Emptiness, runs_on
@@ -22,9 +29,9 @@ from leeward.disruption.methods.multi_node_consolidation import (
     multi_node_proposals,
     with_zones,
 )
-from leeward.disruption.planning_state import PlanningState, Removal, on_free_capacity, with_new_nodes
+from leeward.disruption.planning_state import PlanningState, TrialRemoval, on_free_capacity, with_new_nodes
 from leeward.disruption.savings import dollars, price_of_all, reason_not_worth, saved, score_of
-from leeward.disruption.targets import Target, targets, why_failed_before, why_no_spot
+from leeward.disruption.targets import LaunchTarget, targets, why_failed_before, why_no_spot
 from leeward.policy.document import NodePolicy, Reason
 from leeward.snapshot.cluster import ClusterSnapshot
 
@@ -34,13 +41,13 @@ FOR_DELETIONS, FOR_SETS, FOR_REPLACEMENTS = 0.4, 0.5, 0.6  # of the time left; t
 class SingleNodeConsolidation:
     """One run's pass over single nodes. `targets`: the cheapest first."""
 
-    def __init__(self, state: PlanningState, known: tuple[tuple[Target, ...], Mapping[str, str]]) -> None:
+    def __init__(self, state: PlanningState, known: tuple[tuple[LaunchTarget, ...], Mapping[str, str]]) -> None:
         self._state = state
         self.targets, self._no_targets = known
 
-    def deletions(self, candidates: Iterable[Candidate]) -> dict[str, Removal]:
+    def deletions(self, candidates: Iterable[Candidate]) -> dict[str, TrialRemoval]:
         """Return the candidates tried, with the result of removing each; a missing one was not reached in time."""
-        tried: dict[str, Removal] = {}
+        tried: dict[str, TrialRemoval] = {}
         for candidate in candidates:
             if not self._state.more():
                 break
@@ -50,11 +57,13 @@ class SingleNodeConsolidation:
             tried[candidate.name] = removal
         return tried
 
-    def proposals(self, candidates: Sequence[Candidate], tried: Mapping[str, Removal]) -> dict[str, Proposal | str]:
+    def proposals(
+        self, candidates: Sequence[Candidate], tried: Mapping[str, TrialRemoval]
+    ) -> dict[str, Proposal | str]:
         """Return for each candidate its proposal alone, else why there is none, in their order."""
         return {one.name: self._alone(one, tried.get(one.name)) for one in candidates}
 
-    def _alone(self, candidate: Candidate, removal: Removal | None) -> Proposal | str:
+    def _alone(self, candidate: Candidate, removal: TrialRemoval | None) -> Proposal | str:
         if removal is None:
             return NO_TIME
         usage = self._state.usage
@@ -87,7 +96,7 @@ class SingleNodeConsolidation:
             refusals.append(proposal)
         return refusals[0] if refusals else self._nothing_to_launch()
 
-    def _reason_against(self, candidate: Candidate, target: Target) -> str:
+    def _reason_against(self, candidate: Candidate, target: LaunchTarget) -> str:
         """Return why the target is not possible, as far as that is known without a try."""
         expensive = reason_not_worth([candidate], target.cheapest)
         if expensive:
@@ -102,7 +111,7 @@ class SingleNodeConsolidation:
             return self._state.usage.reason_not_to_shrink(candidate)
         return why_failed_before(self._state.snapshot, [candidate], target.group)
 
-    def _by(self, candidate: Candidate, target: Target) -> Proposal | str:
+    def _by(self, candidate: Candidate, target: LaunchTarget) -> Proposal | str:
         removal = with_new_nodes(self._state, [candidate], target)
         if removal.why == NO_TIME:
             return NO_TIME
@@ -145,14 +154,14 @@ class Consolidation:
             or _reason_not_quiet(state, candidate)
         )
 
-    def decide(self, state: PlanningState) -> Outcome:
+    def decide(self, state: PlanningState) -> MethodOutcome:
         """Return one command; `docs/designs/disruption.md` describes the search."""
         ordered, verdicts = considered(self, state)
         ready: list[Candidate] = []
         for candidate in ordered:
             why = state.usage.reason_to_keep(candidate, self.reason) or _why_never_worth(candidate)
             if why:
-                verdicts[candidate.name] = Verdict(candidate=True, reason=why)
+                verdicts[candidate.name] = MethodVerdict(candidate=True, reason=why)
             else:
                 ready.append(candidate)
         known = targets(state.snapshot, priced=True)
@@ -165,7 +174,7 @@ class Consolidation:
         chosen = _chosen(state, ready, single_node, best, [*sets, *alone]) if best else None
         for candidate in ready:
             verdicts[candidate.name] = _verdict(candidate, singles, chosen)
-        return Outcome(
+        return MethodOutcome(
             commands=(command_of(chosen),) if chosen else (),
             verdicts=in_order(state, verdicts),
             before_empty=chosen is not None and chosen.before_empty,
@@ -209,14 +218,14 @@ def _chosen(
     return sequences.choose(best, others[:RUNNERS_UP])
 
 
-def _verdict(candidate: Candidate, singles: dict[str, Proposal | str], chosen: Chosen | None) -> Verdict:
+def _verdict(candidate: Candidate, singles: dict[str, Proposal | str], chosen: Chosen | None) -> MethodVerdict:
     if chosen is not None and candidate in chosen.proposal.nodes:
-        return Verdict(candidate=True, reason=f"it is removed: {_why(chosen)}", stays=False)
+        return MethodVerdict(candidate=True, reason=f"it is removed: {_why(chosen)}", stays=False)
     alone = singles.get(candidate.name, NO_TIME)
     if isinstance(alone, str):
-        return Verdict(candidate=True, reason=alone, stays=alone != NO_TIME)
+        return MethodVerdict(candidate=True, reason=alone, stays=alone != NO_TIME)
     said = f"it could be removed ({_what(alone)}), but another command comes first in this run"
-    return Verdict(candidate=True, reason=said, stays=False)
+    return MethodVerdict(candidate=True, reason=said, stays=False)
 
 
 def command_of(chosen: Chosen) -> Command:
@@ -224,7 +233,7 @@ def command_of(chosen: Chosen) -> Command:
     best = chosen.proposal
     new = _replacement(best)
     return Command(
-        decision=Decision.REPLACE if new else Decision.DELETE,
+        decision=CommandDecision.REPLACE if new else CommandDecision.DELETE,
         nodes=tuple(sorted(one.name for one in best.nodes)),
         reason=_why(chosen),
         replacements=(new,) if new else (),
@@ -235,11 +244,11 @@ def command_of(chosen: Chosen) -> Command:
     )
 
 
-def _replacement(best: Proposal) -> Replacement | None:
+def _replacement(best: Proposal) -> PlannedReplacement | None:
     if best.target is None:
         return None
     launchable = best.target.launchable
-    return Replacement(
+    return PlannedReplacement(
         group=best.target.group,
         types=launchable.types,
         zones=best.zones,

@@ -7,7 +7,7 @@ first, as in current Karpenter."""
 from datetime import datetime
 
 from leeward.disruption.candidates import Candidate
-from leeward.disruption.command import MethodName, Outcome
+from leeward.disruption.command import MethodName, MethodOutcome
 from leeward.disruption.methods.method import no_section, replace_in_turn
 from leeward.disruption.planning_state import PlanningState
 from leeward.drift.detect import Drifted, Remedy
@@ -32,7 +32,7 @@ class Drift:
             return f"policy {candidate.policy.name} says drift: false"
         return _why_no_replacement(state.drift[candidate.name])
 
-    def decide(self, state: PlanningState) -> Outcome:
+    def decide(self, state: PlanningState) -> MethodOutcome:
         """Return as many commands as budgets allow."""
         return replace_in_turn(self, state, rank=lambda one: _since(state, one), said=_said)
 

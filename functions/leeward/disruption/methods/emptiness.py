@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from leeward.disruption.balanced import BALANCED
 from leeward.disruption.candidates import Candidate
-from leeward.disruption.command import Command, Decision, MethodName, Outcome, Verdict
+from leeward.disruption.command import Command, CommandDecision, MethodName, MethodOutcome, MethodVerdict
 from leeward.disruption.do_not_disrupt import TRUE, why_node_is_kept
 from leeward.disruption.methods.method import considered, in_order, no_section
 from leeward.disruption.planning_state import PlanningState
@@ -43,7 +43,7 @@ class Emptiness:
             or state.usage.reason_not_to_shrink(candidate)
         )
 
-    def decide(self, state: PlanningState) -> Outcome:
+    def decide(self, state: PlanningState) -> MethodOutcome:
         """Return all empty nodes in one command, as far as budgets and group sizes allow: the most expensive first."""
         empty, verdicts = considered(self, state)
         usage, removed = state.usage.copy(), list[Candidate]()
@@ -54,8 +54,8 @@ class Emptiness:
                 usage.resize(candidate.group.name, -1)
                 removed.append(candidate)
             said = why or f"it is empty{_since_when(candidate, state.snapshot)} and is removed"
-            verdicts[candidate.name] = Verdict(candidate=True, reason=said)
-        return Outcome(commands=_commands(removed), verdicts=in_order(state, verdicts))
+            verdicts[candidate.name] = MethodVerdict(candidate=True, reason=said)
+        return MethodOutcome(commands=_commands(removed), verdicts=in_order(state, verdicts))
 
 
 def _commands(removed: list[Candidate]) -> tuple[Command, ...]:
@@ -64,7 +64,7 @@ def _commands(removed: list[Candidate]) -> tuple[Command, ...]:
     removed = sorted(removed, key=lambda one: one.name)
     many = f"{len(removed)} nodes are" if len(removed) > 1 else "the node is"
     command = Command(
-        decision=Decision.DELETE,
+        decision=CommandDecision.DELETE,
         nodes=tuple(candidate.name for candidate in removed),
         reason=f"{many} empty: only DaemonSet and static pods are left",
         savings=saved(removed, 0.0),

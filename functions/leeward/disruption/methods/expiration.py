@@ -6,7 +6,7 @@ replacements come first, budgets and opt-outs hold (docs/features.md, K1, K7).""
 from datetime import UTC, datetime, timedelta
 
 from leeward.disruption.candidates import Candidate, expires, lifetime
-from leeward.disruption.command import MethodName, Outcome
+from leeward.disruption.command import MethodName, MethodOutcome
 from leeward.disruption.methods.method import no_section, replace_in_turn
 from leeward.disruption.planning_state import PlanningState
 from leeward.model.node import Node
@@ -29,7 +29,7 @@ class Expiration:
         left = timedelta() if forever else _expires(candidate) - state.snapshot.now
         return forever or (f"it expires in {_rounded(left)}{_spread(candidate)}" if left > timedelta() else "")
 
-    def decide(self, state: PlanningState) -> Outcome:
+    def decide(self, state: PlanningState) -> MethodOutcome:
         """Return as many commands as budgets allow."""
         return replace_in_turn(self, state, rank=_expires, said=_said)
 

@@ -12,11 +12,18 @@ from typing import Protocol
 
 from leeward.budgets.usage import BudgetUsage
 from leeward.disruption.candidates import Candidate
-from leeward.disruption.command import Command, Decision, MethodName, Outcome, Replacement, Verdict
+from leeward.disruption.command import (
+    Command,
+    CommandDecision,
+    MethodName,
+    MethodOutcome,
+    MethodVerdict,
+    PlannedReplacement,
+)
 from leeward.disruption.do_not_disrupt import why_node_is_kept
 from leeward.disruption.planning_state import (
     PlanningState,
-    Removal,
+    TrialRemoval,
     apply,
     on_free_capacity,
     replacement,
@@ -24,7 +31,7 @@ from leeward.disruption.planning_state import (
     with_new_nodes,
 )
 from leeward.disruption.savings import saved
-from leeward.disruption.targets import Target, targets, why_failed_before
+from leeward.disruption.targets import LaunchTarget, targets, why_failed_before
 from leeward.policy.document import NodePolicy, Reason
 from leeward.scheduling import outcome
 
@@ -49,25 +56,25 @@ class Method(Protocol):
         """Return why the method skips the candidate, empty when it considers it."""
         ...
 
-    def decide(self, state: PlanningState) -> Outcome:
+    def decide(self, state: PlanningState) -> MethodOutcome:
         """Return the commands of this run, and a verdict on every node."""
         ...
 
 
-def considered(method: Method, state: PlanningState) -> tuple[list[Candidate], dict[str, Verdict]]:
+def considered(method: Method, state: PlanningState) -> tuple[list[Candidate], dict[str, MethodVerdict]]:
     """Return the considered candidates, the cheapest to disrupt first, and the verdicts on all other nodes."""
-    verdicts = {node: Verdict(candidate=False, reason=why) for node, why in state.reasons_to_keep.items()}
+    verdicts = {node: MethodVerdict(candidate=False, reason=why) for node, why in state.reasons_to_keep.items()}
     taken: list[Candidate] = []
     for candidate in state.candidates.values():
         why = method.reason_to_keep(state, candidate)
         if why:
-            verdicts[candidate.name] = Verdict(candidate=False, reason=why)
+            verdicts[candidate.name] = MethodVerdict(candidate=False, reason=why)
         else:
             taken.append(candidate)
     return sorted(taken, key=lambda candidate: candidate.rank), verdicts
 
 
-def in_order(state: PlanningState, verdicts: Mapping[str, Verdict]) -> dict[str, Verdict]:
+def in_order(state: PlanningState, verdicts: Mapping[str, MethodVerdict]) -> dict[str, MethodVerdict]:
     """Return the verdicts sorted by the names of all nodes."""
     return {name: verdicts[name] for name in sorted(node.name for node in state.snapshot.nodes)}
 
@@ -79,15 +86,15 @@ def no_section(policy: NodePolicy) -> str:
 
 def replace_in_turn(
     method: Method, state: PlanningState, *, rank: Callable[[Candidate], datetime], said: Said
-) -> Outcome:
+) -> MethodOutcome:
     """Decide about the candidates one after the other. `rank`: their order; `said`: why a node is disrupted."""
     taken, verdicts = considered(method, state)
     ordered = sorted(taken, key=lambda one: (bool(one.pods), rank(one), one.rank))
     commands = _Commands(method, state, said)
     with state.world.trial():
         for candidate in ordered:
-            verdicts[candidate.name] = Verdict(candidate=True, reason=commands.take(candidate))
-    return Outcome(commands=commands.all(), verdicts=in_order(state, verdicts))
+            verdicts[candidate.name] = MethodVerdict(candidate=True, reason=commands.take(candidate))
+    return MethodOutcome(commands=commands.all(), verdicts=in_order(state, verdicts))
 
 
 class _Commands:
@@ -97,7 +104,7 @@ class _Commands:
         self._method, self._state, self._said = method, state, said
         self._usage: BudgetUsage = state.usage.copy()
         known, self._no_targets = targets(state.snapshot, priced=False)
-        self._targets: Sequence[Target] = known
+        self._targets: Sequence[LaunchTarget] = known
         self._empty: list[Candidate] = []
         self._commands: list[Command] = []
 
@@ -108,7 +115,7 @@ class _Commands:
         empty = sorted(self._empty, key=lambda one: one.name)
         why = self._said(self._state, empty[0]) if len(empty) == 1 else f"{len(empty)} nodes: {self._method.reason}"
         command = Command(
-            decision=Decision.DELETE,
+            decision=CommandDecision.DELETE,
             nodes=tuple(one.name for one in empty),
             reason=f"{why}; no pod has to move",
             savings=saved(empty, 0.0),
@@ -143,17 +150,17 @@ class _Commands:
             why = removal.why or f"its group {candidate.group.name} is at its MinSize"
         return why
 
-    def _deleted(self, candidate: Candidate, removal: Removal, said: str) -> str:
+    def _deleted(self, candidate: Candidate, removal: TrialRemoval, said: str) -> str:
         if candidate.pods or self._state.arrivals.get(candidate.name):
             why = f"{said}; its pods fit on other nodes"
-            self._add(Decision.DELETE, candidate, removal, why, saved([candidate], 0.0))
+            self._add(CommandDecision.DELETE, candidate, removal, why, saved([candidate], 0.0))
         else:
             self._empty.append(candidate)
         self._spend(candidate, None)
         apply(self._state, [candidate], removal)
         return "its pods fit on other nodes, it is removed" if candidate.pods else "no pod has to move, it is removed"
 
-    def _replaced(self, candidate: Candidate, target: Target, removal: Removal, said: str) -> str:
+    def _replaced(self, candidate: Candidate, target: LaunchTarget, removal: TrialRemoval, said: str) -> str:
         """Replace the node. Its group gets a new node even where the pods would fit without: it is not to shrink."""
         coming = replacements(self._state, [candidate], target, removal) or [_in_place(candidate, target)]
         prices = [one.price for one in coming]
@@ -162,14 +169,14 @@ class _Commands:
         savings = None if savings is None else max(savings, 0.0)
         nodes = f"{len(coming)} new nodes" if len(coming) > 1 else "a new node"
         why = f"{said}; {nodes} of {target.group} first"
-        command = self._add(Decision.REPLACE, candidate, removal, why, savings)
+        command = self._add(CommandDecision.REPLACE, candidate, removal, why, savings)
         self._commands[-1] = replace(command, replacements=tuple(coming))
         self._spend(candidate, target.group)
         apply(self._state, [candidate], removal)
         return f"{nodes} of {target.group} will take its place"
 
     def _add(
-        self, decision: Decision, candidate: Candidate, removal: Removal, why: str, savings: float | None
+        self, decision: CommandDecision, candidate: Candidate, removal: TrialRemoval, why: str, savings: float | None
     ) -> Command:
         command = Command(
             decision=decision,
@@ -189,6 +196,6 @@ class _Commands:
             self._usage.resize(grows, 1)
 
 
-def _in_place(candidate: Candidate, target: Target) -> Replacement:
+def _in_place(candidate: Candidate, target: LaunchTarget) -> PlannedReplacement:
     zones = tuple(target.by_zone)
     return replacement(target, (candidate.zone,) if candidate.zone in zones else zones)

@@ -18,9 +18,9 @@ from itertools import combinations
 
 from leeward.budgets.usage import BudgetUsage
 from leeward.disruption.candidates import Candidate
-from leeward.disruption.planning_state import PlanningState, Removal, in_zone, on_free_capacity, with_new_nodes
+from leeward.disruption.planning_state import PlanningState, TrialRemoval, in_zone, on_free_capacity, with_new_nodes
 from leeward.disruption.savings import price_of_all, reason_not_worth, saved
-from leeward.disruption.targets import Target, why_failed_before, why_no_spot
+from leeward.disruption.targets import LaunchTarget, why_failed_before, why_no_spot
 from leeward.policy.document import Reason
 from leeward.scheduling.outcome import NO_TIME, NewNode
 from leeward.scheduling.packing import pack
@@ -39,7 +39,7 @@ class Proposal:
 
     nodes: tuple[Candidate, ...]
     placements: Mapping[str, str] = field(default_factory=dict)
-    target: Target | None = None
+    target: LaunchTarget | None = None
     zones: tuple[str, ...] = ()
     price: float = 0.0
     spare: bool = False
@@ -67,7 +67,7 @@ def delete_proposal(state: PlanningState, nodes: Sequence[Candidate]) -> Proposa
     return Proposal(nodes=tuple(nodes), placements=removal.placements)
 
 
-def replace_proposal(state: PlanningState, target: Target, nodes: Sequence[Candidate]) -> Proposal | Miss:
+def replace_proposal(state: PlanningState, target: LaunchTarget, nodes: Sequence[Candidate]) -> Proposal | Miss:
     """Try the set with one new node of the target, which has to be needed."""
     if not state.more() or not _is_allowed(state, nodes, target) or reason_not_worth(nodes, target.cheapest):
         return Miss.NOT_NOW
@@ -79,11 +79,11 @@ def replace_proposal(state: PlanningState, target: Target, nodes: Sequence[Candi
     return with_zones(state, nodes, target, removal)
 
 
-def _miss(removal: Removal) -> Miss:
+def _miss(removal: TrialRemoval) -> Miss:
     return Miss.NOT_NOW if removal.why == NO_TIME else Miss.NO_CAPACITY
 
 
-def with_spare(state: PlanningState, deletion: Proposal, target: Target) -> Proposal | None:
+def with_spare(state: PlanningState, deletion: Proposal, target: LaunchTarget) -> Proposal | None:
     """Return a deletion, with a new node of the target for later commands; None where that is not worth it."""
     offerings = target.template.offerings
     price = max((one.price for one in offerings), default=0.0)
@@ -93,18 +93,20 @@ def with_spare(state: PlanningState, deletion: Proposal, target: Target) -> Prop
     return replace(deletion, target=target, zones=zones, price=price, spare=True)
 
 
-def _is_allowed(state: PlanningState, nodes: Sequence[Candidate], target: Target) -> bool:
+def _is_allowed(state: PlanningState, nodes: Sequence[Candidate], target: LaunchTarget) -> bool:
     """Return whether sizes and rules of price allow the replacement, whatever the pods need."""
     fair = all(suits(one, target) for one in nodes) and not why_failed_before(state.snapshot, nodes, target.group)
     return fair and target.can_launch(nodes) and state.usage.may_shrink(nodes, grows=target.group)
 
 
-def suits(candidate: Candidate, target: Target) -> bool:
+def suits(candidate: Candidate, target: LaunchTarget) -> bool:
     """Return whether the rules of price let a node of the target take the candidate's place."""
     return candidate.price is not None and not why_no_spot(candidate, target)
 
 
-def with_zones(state: PlanningState, nodes: Sequence[Candidate], target: Target, removal: Removal) -> Proposal:
+def with_zones(
+    state: PlanningState, nodes: Sequence[Candidate], target: LaunchTarget, removal: TrialRemoval
+) -> Proposal:
     """Return the proposal with every zone in which the new node would be possible and still worth it: the price is that
     of the most expensive of these.
     """
@@ -120,7 +122,10 @@ def with_zones(state: PlanningState, nodes: Sequence[Candidate], target: Target,
 
 
 def multi_node_proposals(
-    state: PlanningState, ordered: Sequence[Candidate], removals: Mapping[str, Removal], targets: Sequence[Target]
+    state: PlanningState,
+    ordered: Sequence[Candidate],
+    removals: Mapping[str, TrialRemoval],
+    targets: Sequence[LaunchTarget],
 ) -> list[Proposal]:
     """Return sets of two nodes or more, the best first: of a few candidates the `RUNNERS_UP` best, of many at most the
     best one. `removals`: the result of removing each node by itself: a node that free capacity alone does not replace
@@ -150,7 +155,7 @@ def _searches(
     state: PlanningState,
     considered_nodes: Sequence[Candidate],
     deletable: Sequence[Candidate],
-    cheapest: Sequence[Target],
+    cheapest: Sequence[LaunchTarget],
 ) -> Iterator[Proposal | Miss | None]:
     """Yield the results of the searches, the simplest first."""
     for order in (_cheapest_to_disrupt, _most_expensive):
@@ -190,7 +195,7 @@ def _longest(
 
 
 def _greedy(
-    state: PlanningState, ordered: Iterable[Candidate], firm: Sequence[Candidate], target: Target | None
+    state: PlanningState, ordered: Iterable[Candidate], firm: Sequence[Candidate], target: LaunchTarget | None
 ) -> Proposal | None:
     """Take node after node while all pods still have places; `firm` come first, they are known to fit together."""
     search = _GreedySearch(state, target)
@@ -208,7 +213,7 @@ def _greedy(
 class _GreedySearch:
     """One greedy search, in a world that is rolled back afterwards. `taken`: the nodes so far."""
 
-    def __init__(self, state: PlanningState, target: Target | None) -> None:
+    def __init__(self, state: PlanningState, target: LaunchTarget | None) -> None:
         self._state, self._target = state, target
         self._usage: BudgetUsage = state.usage.copy()
         if target is not None:
@@ -248,14 +253,14 @@ class _GreedySearch:
             return None
         if why_failed_before(self._state.snapshot, nodes, target.group):
             return None
-        removal = Removal(placements=self._placements, new_nodes=tuple(self._new))
+        removal = TrialRemoval(placements=self._placements, new_nodes=tuple(self._new))
         return with_zones(self._state, nodes, target, removal)
 
 
 def best_sets(
     state: PlanningState,
     candidates: Sequence[Candidate],
-    cheapest: Sequence[Target],
+    cheapest: Sequence[LaunchTarget],
     *,
     smallest: int = 1,
     most: int = 1,
@@ -265,7 +270,7 @@ def best_sets(
     Sets that could not save as much as these, and sets that contain one without capacity for its pods, are not tried.
     """
     best: list[Proposal] = []
-    full: list[tuple[Target | None, list[frozenset[str]]]] = [(target, []) for target in (None, *cheapest)]
+    full: list[tuple[LaunchTarget | None, list[frozenset[str]]]] = [(target, []) for target in (None, *cheapest)]
     for nodes in _allowed(state, candidates):
         price, names = price_of_all(nodes) or 0.0, frozenset(one.name for one in nodes)
         for target, without_capacity in full:

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from leeward.doctor import expected
-from leeward.doctor.facts import Facts, Identity
+from leeward.doctor.facts import CallerIdentity, Facts
 from leeward.doctor.finding import About, Check, Finding
-from leeward.doctor.reading import Unavailable
+from leeward.doctor.reading import UnreadFact
 from leeward.model.concurrency import QUOTA, RAISE, STARTER, shortage
 from leeward.model.counts import count_of
 
@@ -25,7 +25,7 @@ def concurrency(facts: Facts) -> Iterator[Finding]:
     """
     about = About(Check.CONCURRENCY, f"account {facts.identity.account}, region {facts.identity.region}")
     quota = facts.concurrency
-    if isinstance(quota, Unavailable):
+    if isinstance(quota, UnreadFact):
         yield about.unknown(quota)
         return
     problem = ""
@@ -39,12 +39,12 @@ def concurrency(facts: Facts) -> Iterator[Finding]:
     )
 
 
-def without_credentials(missing: Unavailable) -> tuple[Finding, ...]:
+def without_credentials(missing: UnreadFact) -> tuple[Finding, ...]:
     """Return the only finding of a run without credentials, which can read nothing else."""
     return (_ABOUT.failed(missing.reason, LOG_IN),)
 
 
-def nothing_deployed(identity: Identity) -> Finding:
+def nothing_deployed(identity: CallerIdentity) -> Finding:
     """Return the finding of an account and Region without a deployment, which replaces one finding for each part."""
     return About(Check.DEPLOYMENT, f"account {identity.account}, region {identity.region}").failed(
         "no function of Leeward is there", "cdk deploy, or name the account's profile and the region where it is"

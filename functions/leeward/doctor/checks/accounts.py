@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from leeward.doctor.facts import Facts, Served
 from leeward.doctor.finding import About, Check, Finding
-from leeward.doctor.reading import Unavailable
+from leeward.doctor.reading import UnreadFact
 
 
 def roles(facts: Facts) -> Iterator[Finding]:
@@ -15,7 +15,7 @@ def roles(facts: Facts) -> Iterator[Finding]:
         for function, answer in facts.accounts.items():
             role = f"{cluster.member_role.rpartition('/')[2]}-{function.removeprefix('leeward-')}"
             about = About(Check.MEMBER_ROLE, f"role {role} in {cluster.account}/{cluster.region}")
-            if isinstance(answer, Unavailable):
+            if isinstance(answer, UnreadFact):
                 yield about.unknown(answer)
             elif cluster.name not in answer:
                 yield about.failed(f"{function} does not serve cluster {cluster.name}", "cdk deploy Leeward")

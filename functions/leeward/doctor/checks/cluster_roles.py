@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from leeward.doctor import expected
 from leeward.doctor.facts import Binding, ClusterRole, InspectedCluster, Rule
 from leeward.doctor.finding import About, Check, Finding, State
-from leeward.doctor.reading import Unavailable
+from leeward.doctor.reading import UnreadFact
 
 ASKS = "drain.singleReplicas: surge"
 
@@ -14,28 +14,28 @@ def roles(cluster: InspectedCluster) -> Iterator[Finding]:
     """Check that the cluster's ClusterRoles allow what this version does: those of an older version lack some of it."""
     for name in expected.NEEDED:
         about, found = _about(Check.CLUSTER_ROLE, name, cluster), cluster.roles[name]
-        yield about.unknown(found) if isinstance(found, Unavailable) else _role(about, name, found)
+        yield about.unknown(found) if isinstance(found, UnreadFact) else _role(about, name, found)
 
 
 def bindings(cluster: InspectedCluster) -> Iterator[Finding]:
     """Check that each ClusterRole is bound to its groups."""
     for name in expected.NEEDED:
         about, found = _about(Check.BINDING, name, cluster), cluster.bindings[name]
-        yield about.unknown(found) if isinstance(found, Unavailable) else _binding(about, name, found)
+        yield about.unknown(found) if isinstance(found, UnreadFact) else _binding(about, name, found)
 
 
 def surge(cluster: InspectedCluster) -> Iterator[Finding]:
     """Check that the ClusterRoles for second replicas are there and bound where a policy asks for them, and only there:
     one of them allows to scale every Deployment of the cluster.
     """
-    if isinstance(cluster.policies, Unavailable):
+    if isinstance(cluster.policies, UnreadFact):
         return  # the policies' own check says so
     asks = any(policy.drain.surge_single_replicas for policy in cluster.policies.policies)
     for name in expected.FOR_SURGE:
         about, role, binding = _about(Check.REPLICA_SURGE, name, cluster), cluster.roles[name], cluster.bindings[name]
-        if isinstance(role, Unavailable):
+        if isinstance(role, UnreadFact):
             yield about.unknown(role)
-        elif isinstance(binding, Unavailable):
+        elif isinstance(binding, UnreadFact):
             yield about.unknown(binding)
         elif asks:
             found = _role(about, name, role)

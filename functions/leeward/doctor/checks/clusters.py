@@ -9,7 +9,7 @@ from leeward.doctor import expected
 from leeward.doctor.entries import entries_of
 from leeward.doctor.facts import Facts, Function, InspectedCluster
 from leeward.doctor.finding import About, Check, Finding
-from leeward.doctor.reading import Cause, Unavailable
+from leeward.doctor.reading import ErrorCause, UnreadFact
 from leeward.model.facts import FRESH_FOR, FactKind, fresh_for
 from leeward.model.node_owners import FOREIGN_TAINTS, forgotten_taints
 from leeward.model.times import format_instant
@@ -22,7 +22,7 @@ _CONFIG_MAP = "CONFIG_MAP"
 def served(facts: Facts) -> Iterator[Finding]:
     """Check that the deployment serves the cluster."""
     if facts.serves is None and not facts.requested_cluster:
-        missing = next((found for found in facts.functions.values() if isinstance(found, Unavailable)), None)
+        missing = next((found for found in facts.functions.values() if isinstance(found, UnreadFact)), None)
         about = About(Check.CLUSTER, "all clusters")
         if missing is not None:
             yield about.unknown(missing)
@@ -38,7 +38,7 @@ def served(facts: Facts) -> Iterator[Finding]:
 def described(cluster: InspectedCluster) -> Iterator[Finding]:
     """Check that EKS has the cluster, and that it works."""
     about, found = About(Check.CLUSTER, f"cluster {cluster.name}"), cluster.described
-    if isinstance(found, Unavailable):
+    if isinstance(found, UnreadFact):
         yield about.unknown(found)
     elif found is None:
         yield about.failed(
@@ -56,7 +56,7 @@ def access(cluster: InspectedCluster) -> Iterator[Finding]:
     for name, entry in cluster.entries.items():
         about = About(Check.ACCESS_ENTRY, f"{name} in cluster {cluster.name}")
         role, group = wanted[name].role, wanted[name].group
-        if isinstance(entry, Unavailable):
+        if isinstance(entry, UnreadFact):
             yield about.unknown(entry)
         elif entry is None:
             yield _by_config_map(about, cluster, role, group)
@@ -76,9 +76,9 @@ def _by_config_map(about: About, cluster: InspectedCluster, role: str, group: st
     """Check the ConfigMap aws-auth: without an entry it may name the role, where the cluster uses it."""
     mapped = cluster.aws_auth
     mode = (
-        "" if isinstance(cluster.described, Unavailable) or not cluster.described else cluster.described.authentication
+        "" if isinstance(cluster.described, UnreadFact) or not cluster.described else cluster.described.authentication
     )
-    if isinstance(mapped, Unavailable) and mode != "API":
+    if isinstance(mapped, UnreadFact) and mode != "API":
         return about.unknown(mapped)
     if isinstance(mapped, str) and mode != "API" and role in mapped and group in mapped:
         return about.ok("the ConfigMap aws-auth names its role")
@@ -99,10 +99,10 @@ def api_server(cluster: InspectedCluster) -> Iterator[Finding]:
     """
     about, found = About(Check.API_SERVER, f"cluster {cluster.name}"), cluster.version
     described = cluster.described
-    private = not isinstance(described, Unavailable) and described is not None and not described.public
-    if not isinstance(found, Unavailable):
+    private = not isinstance(described, UnreadFact) and described is not None and not described.public
+    if not isinstance(found, UnreadFact):
         yield about.ok(found)
-    elif found.cause is Cause.DENIED or private or isinstance(described, Unavailable) or described is None:
+    elif found.cause is ErrorCause.DENIED or private or isinstance(described, UnreadFact) or described is None:
         yield about.unknown(found)
     else:
         yield about.failed(
@@ -114,7 +114,7 @@ def api_server(cluster: InspectedCluster) -> Iterator[Finding]:
 def sync(facts: Facts, cluster: InspectedCluster) -> Iterator[Finding]:
     """Check when fn sync ran last: it keeps the hooks in place, and records its facts with every run."""
     about, found = About(Check.SYNC, f"cluster {cluster.name}"), cluster.synced
-    if isinstance(found, Unavailable):
+    if isinstance(found, UnreadFact):
         yield about.unknown(found)
         return
     if not found:
@@ -141,7 +141,7 @@ def sync(facts: Facts, cluster: InspectedCluster) -> Iterator[Finding]:
 def reach(facts: Facts, cluster: InspectedCluster) -> Iterator[Finding]:
     """Check whether fn sync reaches the cluster: the only observation of it by a function itself."""
     about, found = About(Check.REACH, f"cluster {cluster.name}"), cluster.synced
-    if isinstance(found, Unavailable):
+    if isinstance(found, UnreadFact):
         yield about.unknown(found)
         return
     if not found or facts.now - max(found.values()) > FRESH_FOR:
@@ -159,7 +159,7 @@ def reach(facts: Facts, cluster: InspectedCluster) -> Iterator[Finding]:
 
 def other_deployments(cluster: InspectedCluster) -> Iterator[Finding]:
     """Report nodes that another deployment of Leeward is terminating: both act on the same cluster."""
-    if not cluster.foreign and not isinstance(cluster.members, Unavailable):
+    if not cluster.foreign and not isinstance(cluster.members, UnreadFact):
         yield About(Check.OTHER_DEPLOYMENT, f"cluster {cluster.name}").ok(
             "no other deployment is terminating its nodes"
         )
@@ -175,7 +175,7 @@ def other_deployments(cluster: InspectedCluster) -> Iterator[Finding]:
 def left_behind_taints(facts: Facts, cluster: InspectedCluster) -> Iterator[Finding]:
     """Report taints of other controllers that are hours old: pods stay away from such a node, and nothing ends it."""
     forgotten = {node.name: taints for node in cluster.tainted if (taints := forgotten_taints(node, facts.now))}
-    if not forgotten and not isinstance(cluster.members, Unavailable):
+    if not forgotten and not isinstance(cluster.members, UnreadFact):
         yield About(Check.FOREIGN_TAINT, f"cluster {cluster.name}").ok("no other controller has left a taint behind")
     for node, taints in sorted(forgotten.items()):
         for key, since in sorted(taints.items()):

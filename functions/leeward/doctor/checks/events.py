@@ -7,7 +7,7 @@ from leeward.doctor import expected
 from leeward.doctor.checks.functions import REVERT
 from leeward.doctor.facts import EventSource, Facts
 from leeward.doctor.finding import About, Check, Finding
-from leeward.doctor.reading import Unavailable
+from leeward.doctor.reading import UnreadFact
 
 _LONGEST = 64  # characters of a rule's name
 _ON_ITS_WAY = frozenset({"Creating", "Enabling", "Updating"})
@@ -28,7 +28,7 @@ def sources(facts: Facts) -> Iterator[Finding]:
     for function, parts in expected.SOURCES.items():
         about = About(Check.EVENT_SOURCE, f"event source of {function}")
         listed = facts.sources.get(function, ())
-        if isinstance(listed, Unavailable):
+        if isinstance(listed, UnreadFact):
             yield about.unknown(listed)
             continue
         for part in parts:
@@ -50,7 +50,7 @@ def _source(about: About, found: EventSource) -> Finding:
 
 
 def _each(facts: Facts, check: Check, kind: str, wanted: Mapping[str, str]) -> Iterator[Finding]:
-    if isinstance(facts.rules, Unavailable):
+    if isinstance(facts.rules, UnreadFact):
         yield About(check, f"all {kind}s").unknown(facts.rules)
         return
     for name, target in wanted.items():
@@ -66,7 +66,7 @@ def _each(facts: Facts, check: Check, kind: str, wanted: Mapping[str, str]) -> I
 
 def _aimed(facts: Facts, about: About, name: str, target: str) -> Finding:
     found = facts.targets.get(name, ())
-    if isinstance(found, Unavailable):
+    if isinstance(found, UnreadFact):
         return about.unknown(found)
     if any(arn.endswith(target) for arn in found):
         return about.ok("enabled")
@@ -79,18 +79,14 @@ def _webhooks(facts: Facts) -> dict[str, str]:
     named = {}
     for cluster in facts.clusters:
         name = f"leeward-{cluster.name}-notifications"
-        if (
-            not isinstance(cluster.policies, Unavailable)
-            and cluster.policies.settings.webhook
-            and len(name) <= _LONGEST
-        ):
+        if not isinstance(cluster.policies, UnreadFact) and cluster.policies.settings.webhook and len(name) <= _LONGEST:
             named[name] = ""
     return named
 
 
 def alarms(facts: Facts) -> Iterator[Finding]:
     """Check that each alarm exists and does not ring; its own description names the fix when it does."""
-    if isinstance(facts.alarms, Unavailable):
+    if isinstance(facts.alarms, UnreadFact):
         yield About(Check.ALARM, "all alarms").unknown(facts.alarms)
         return
     for name in expected.ALARMS:
@@ -107,7 +103,7 @@ def alarms(facts: Facts) -> Iterator[Finding]:
 
 def actions(facts: Facts) -> Iterator[Finding]:
     """Check that alarms have an action: an alarm without one is seen only by people who look at it."""
-    if isinstance(facts.alarms, Unavailable) or not facts.alarms:
+    if isinstance(facts.alarms, UnreadFact) or not facts.alarms:
         return
     about = About(Check.ALARM_ACTIONS, "all alarms")
     silent = [name for name in expected.ALARMS if name in facts.alarms and not facts.alarms[name].notifies]

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 from leeward import __version__
 from leeward.doctor import expected
-from leeward.doctor.facts import Counts, Facts, Function, Network, Table
+from leeward.doctor.facts import ClusterNetwork, Counts, Facts, Function, RecordTable
 from leeward.doctor.finding import About, Check, Finding
-from leeward.doctor.reading import Unavailable
+from leeward.doctor.reading import UnreadFact
 
 VERSION = "LEEWARD_VERSION"  # variable of each function's environment
 REVERT = "cdk deploy --revert-drift"
@@ -18,7 +18,7 @@ def functions(facts: Facts) -> Iterator[Finding]:
     """Check that each function exists, and can be called."""
     for name, found in facts.functions.items():
         about = About(Check.FUNCTION, f"function {name}")
-        if isinstance(found, Unavailable):
+        if isinstance(found, UnreadFact):
             yield about.unknown(found)
         elif found is None:
             yield about.failed("it is not there", REVERT)
@@ -45,7 +45,7 @@ def version(facts: Facts) -> Iterator[Finding]:
     """Compare the version of the deployed functions with that of this command: a newer one may know what the older one
     does not.
     """
-    readable = [one for one in facts.functions.values() if one is not None and not isinstance(one, Unavailable)]
+    readable = [one for one in facts.functions.values() if one is not None and not isinstance(one, UnreadFact)]
     deployed = sorted({one.environment.get(VERSION) or "unknown" for one in readable})
     about = About(Check.DEPLOYMENT, "version")
     if len(deployed) > 1:
@@ -64,7 +64,7 @@ def version(facts: Facts) -> Iterator[Finding]:
 
 def errors(facts: Facts) -> Iterator[Finding]:
     """Report failures in the last hour. Most are retried; check the log."""
-    if isinstance(facts.counts, Unavailable):
+    if isinstance(facts.counts, UnreadFact):
         yield About(Check.FUNCTION_ERRORS, "all functions").unknown(facts.counts)
         return
     for name in facts.functions:
@@ -83,7 +83,7 @@ def machines(facts: Facts) -> Iterator[Finding]:
     """Check that each state machine exists and is active."""
     for name, status in facts.machines.items():
         about = About(Check.STATE_MACHINE, f"state machine {name}")
-        if isinstance(status, Unavailable):
+        if isinstance(status, UnreadFact):
             yield about.unknown(status)
         elif status != "ACTIVE":
             yield about.failed("it is not there" if status is None else f"its status is {status}", REVERT)
@@ -94,7 +94,7 @@ def machines(facts: Facts) -> Iterator[Finding]:
 def table(facts: Facts) -> Iterator[Finding]:
     """Check that the table exists, with the index that finds open records and the stream that feeds events."""
     about = About(Check.TABLE, f"table {expected.TABLE}")
-    if isinstance(facts.table, Unavailable):
+    if isinstance(facts.table, UnreadFact):
         yield about.unknown(facts.table)
     elif facts.table is None:
         yield about.failed("it is not there", REVERT)
@@ -103,7 +103,7 @@ def table(facts: Facts) -> Iterator[Finding]:
         yield about.failed("; ".join(wrong), REVERT) if wrong else about.ok(facts.table.status)
 
 
-def _wrong_with(found: Table) -> Iterator[str]:
+def _wrong_with(found: RecordTable) -> Iterator[str]:
     if found.status not in {"ACTIVE", "UPDATING"}:
         yield f"its status is {found.status}"
     if expected.INDEX not in found.indexes:
@@ -120,7 +120,7 @@ def endpoints(facts: Facts) -> Iterator[Finding]:
     if found is None:
         yield About(Check.VPC_ENDPOINT, "all functions").ok("none runs in a VPC")
         return
-    if isinstance(found, Unavailable):
+    if isinstance(found, UnreadFact):
         yield About(Check.VPC_ENDPOINT, "functions in a VPC").unknown(found)
         return
     about = About(Check.VPC_ENDPOINT, found.vpc)
@@ -131,7 +131,7 @@ def endpoints(facts: Facts) -> Iterator[Finding]:
         yield _missing(facts.identity.region, name, found)
 
 
-def _missing(region: str, name: str, found: Network) -> Finding:
+def _missing(region: str, name: str, found: ClusterNetwork) -> Finding:
     service, kind = f"com.amazonaws.{region}.{name}", "Gateway" if name == "dynamodb" else "Interface"
     about = About(Check.VPC_ENDPOINT, f"{service} in {found.vpc}")
     sentence = f"the functions do not reach {name}: no endpoint and no route out; {expected.ENDPOINTS[name]}"

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from leeward.doctor.facts import Facts, InspectedCluster
 from leeward.doctor.finding import About, Check, Finding
-from leeward.doctor.reading import Unavailable
+from leeward.doctor.reading import UnreadFact
 from leeward.model import well_known
 from leeward.model.counts import count_of
 from leeward.model.group import LAUNCHING, TERMINATING, Group, GroupInstance, LifecycleHook
@@ -27,14 +27,14 @@ INSTEAD = "replacements come by the desired size, in zones that the group choose
 
 def tagged(cluster: InspectedCluster) -> list[Group]:
     """Return the cluster's groups, an empty list where they could not be read."""
-    groups = () if isinstance(cluster.groups, Unavailable) else cluster.groups
+    groups = () if isinstance(cluster.groups, UnreadFact) else cluster.groups
     return [group for group in groups if cluster_of(group.tags, [cluster.name])]
 
 
 def selected(cluster: InspectedCluster) -> list[tuple[Group, NodePolicy]]:
     """Return the cluster's groups that a policy selects, with it; an empty list where the policies are not known."""
     policies = cluster.policies
-    if isinstance(policies, Unavailable):
+    if isinstance(policies, UnreadFact):
         return []
     found = [(group, policy_for(policies.policies, group.name, group.tags)) for group in tagged(cluster)]
     return [(group, policy) for group, policy in found if policy is not None]
@@ -60,7 +60,7 @@ def refreshes(cluster: InspectedCluster) -> Iterator[Finding]:
     for group, _ in selected(cluster):
         about = About(Check.INSTANCE_REFRESH, f"group {group.name}")
         found = cluster.refreshes.get(group.name, ())
-        if isinstance(found, Unavailable):
+        if isinstance(found, UnreadFact):
             yield about.unknown(found)
         elif found:
             yield about.warning(
@@ -85,7 +85,7 @@ def capacity_units(cluster: InspectedCluster) -> Iterator[Finding]:
 
 def lifecycle(facts: Facts, cluster: InspectedCluster) -> Iterator[Finding]:
     """Report instances that a hook holds, and that no open termination of Leeward completes."""
-    if isinstance(facts.records, Unavailable):
+    if isinstance(facts.records, UnreadFact):
         return
     known = {record.instance for record in facts.records}
     for group, policy in selected(cluster):
@@ -114,7 +114,7 @@ def _held(cluster: InspectedCluster, group: Group, policy: NodePolicy, member: G
         return
     listed = cluster.hooks.get(group.name, ())
     hooks = (
-        [] if isinstance(listed, Unavailable) else [one for one in listed if one.transition == HELD[member.lifecycle]]
+        [] if isinstance(listed, UnreadFact) else [one for one in listed if one.transition == HELD[member.lifecycle]]
     )
     yield about.warning(
         f"it is {member.lifecycle} in {group.name}, by {_named(hooks)}", _answered(cluster, policy, hooks)
@@ -138,11 +138,11 @@ def _answered(cluster: InspectedCluster, policy: NodePolicy, hooks: Sequence[Lif
 def tags(cluster: InspectedCluster) -> Iterator[Finding]:
     """Check the tags: they assign a group to the cluster, and by their values Leeward's roles may change it."""
     about, policies = About(Check.TAGS, f"cluster {cluster.name}"), cluster.policies
-    if isinstance(cluster.groups, Unavailable):
+    if isinstance(cluster.groups, UnreadFact):
         yield about.unknown(cluster.groups)
         return
     wrong = [found for group, _ in selected(cluster) for found in _value(cluster.name, group)]
-    if not isinstance(policies, Unavailable):
+    if not isinstance(policies, UnreadFact):
         nowhere = [group for group in cluster.groups if not _names_a_cluster(group)]
         wrong += [found for group in nowhere for found in _missing(cluster, group, policies)]
     yield from wrong
@@ -175,9 +175,9 @@ def _missing(cluster: InspectedCluster, group: Group, policies: ClusterPolicies)
     about = About(Check.TAGS, f"group {group.name}")
     said = f"it carries no tag of the cluster, so Leeward leaves it alone; policy {policy.name} would select it"
     fix = _tag(cluster.name, group)
-    if not isinstance(cluster.members, Unavailable) and any(member.id in cluster.members for member in group.instances):
+    if not isinstance(cluster.members, UnreadFact) and any(member.id in cluster.members for member in group.instances):
         yield about.failed(f"{said}, and its instances are nodes of {cluster.name}", fix)
-    elif (isinstance(cluster.members, Unavailable) or not group.instances) and set(policy.selector.groups) - {"*"}:
+    elif (isinstance(cluster.members, UnreadFact) or not group.instances) and set(policy.selector.groups) - {"*"}:
         yield about.warning(said, fix)
 
 
@@ -202,15 +202,15 @@ def _refusal(facts: Facts, cluster: InspectedCluster, group: Group) -> str:
     """Return the last refusal, empty where every launch was served."""
     if not group.launch_template:
         return "ValidationError: the group has a launch configuration"
-    records = () if isinstance(facts.records, Unavailable) else facts.records
+    records = () if isinstance(facts.records, UnreadFact) else facts.records
     for record in records:
         answer = record.replacement
         theirs = record.subject.cluster == cluster.name and record.subject.group == group.name
         if theirs and answer is not None and answer.refused:
             return answer.reason
     upgrade, run = cluster.upgrades.get(group.name), cluster.disruption
-    if upgrade is not None and not isinstance(upgrade, Unavailable) and upgrade.record.refusal:
+    if upgrade is not None and not isinstance(upgrade, UnreadFact) and upgrade.record.refusal:
         return upgrade.record.refusal
-    if run is not None and not isinstance(run, Unavailable):
+    if run is not None and not isinstance(run, UnreadFact):
         return run.record.refusals.get(group.name, "")
     return ""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from leeward.doctor.checks.groups import selected, tagged
 from leeward.doctor.facts import InspectedCluster
 from leeward.doctor.finding import About, Check, Finding
-from leeward.doctor.reading import Read, Unavailable
+from leeward.doctor.reading import Read, UnreadFact
 from leeward.model import well_known
 from leeward.model.group import LAUNCHING, TERMINATING, Group, LifecycleHook
 from leeward.policy.document import ClusterPolicies, NodePolicy
@@ -30,7 +30,7 @@ def hooks(cluster: InspectedCluster) -> Iterator[Finding]:
     other hook of Leeward may be too short.
     """
     policies = cluster.policies
-    if isinstance(policies, Unavailable):
+    if isinstance(policies, UnreadFact):
         return
     chosen = {group.name: policy for group, policy in selected(cluster)}
     for group in tagged(cluster):
@@ -38,7 +38,7 @@ def hooks(cluster: InspectedCluster) -> Iterator[Finding]:
         policy = chosen.get(group.name)
         if policy is None:
             yield from _left_over(about, group, found, policies)
-        elif isinstance(found, Unavailable):
+        elif isinstance(found, UnreadFact):
             yield about.unknown(found)
         else:
             yield _hook(about, cluster, _Case(group=group, policy=policy, policies=policies, hooks=found))
@@ -62,7 +62,7 @@ def _short_hooks(
 def _left_over(
     about: About, group: Group, found: Read[tuple[LifecycleHook, ...]], policies: ClusterPolicies
 ) -> Iterator[Finding]:
-    if not isinstance(found, Unavailable) and left_over_hook(group, found, policies) is not None:
+    if not isinstance(found, UnreadFact) and left_over_hook(group, found, policies) is not None:
         yield about.warning(
             "our hook is on it and no policy selects it: every scale-in waits for its time-out",
             f"fn sync takes it off within five minutes; if it does not, {_NOW} says why",

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from leeward.doctor.facts import InspectedCluster
 from leeward.doctor.finding import About, Check, Finding
-from leeward.doctor.reading import Cause, Unavailable
+from leeward.doctor.reading import ErrorCause, UnreadFact
 from leeward.model.counts import count_of
 from leeward.model.group import Group
 from leeward.model.instance import cluster_of
@@ -20,8 +20,8 @@ _CORRECT = "correct the policy file that the settings name and cdk deploy"
 def written(cluster: InspectedCluster) -> Iterator[Finding]:
     """Check that policies exist, and that this version understands them."""
     about, found = About(Check.POLICIES, f"cluster {cluster.name}"), cluster.policies
-    if isinstance(found, Unavailable):
-        yield about.failed(found.reason, _CORRECT) if found.cause is Cause.INVALID else about.unknown(found)
+    if isinstance(found, UnreadFact):
+        yield about.failed(found.reason, _CORRECT) if found.cause is ErrorCause.INVALID else about.unknown(found)
     elif not found.policies:
         yield about.failed(
             f"there is no policy below /leeward/{cluster.name}/policies, and none was applied: no group is selected",
@@ -33,7 +33,7 @@ def written(cluster: InspectedCluster) -> Iterator[Finding]:
 
 def switches(cluster: InspectedCluster) -> Iterator[Finding]:
     """Report features that were switched off on purpose, and may have been forgotten."""
-    if isinstance(cluster.policies, Unavailable):
+    if isinstance(cluster.policies, UnreadFact):
         return
     about, settings = About(Check.SWITCHES, f"cluster {cluster.name}"), cluster.policies.settings
     pauses = cluster.policies.pauses
@@ -49,7 +49,7 @@ def switches(cluster: InspectedCluster) -> Iterator[Finding]:
             "interruption is off: nodes that are taken back are not drained",
             "interruption: true in its ClusterSettings and cdk deploy, when that is over",
         )
-    evacuations = () if isinstance(cluster.zones, Unavailable) else cluster.zones.evacuations
+    evacuations = () if isinstance(cluster.zones, UnreadFact) else cluster.zones.evacuations
     for evacuation in evacuations:
         if evacuation.closed:
             yield _evacuated(cluster.name, evacuation)
@@ -79,9 +79,9 @@ def _evacuated(cluster: str, evacuation: Evacuation) -> Finding:
 def selection(cluster: InspectedCluster) -> Iterator[Finding]:
     """Check that each policy selects a group: one with a misspelled name selects none, without any error."""
     policies = cluster.policies
-    if isinstance(policies, Unavailable) or not policies.policies:
+    if isinstance(policies, UnreadFact) or not policies.policies:
         return
-    if isinstance(cluster.groups, Unavailable):
+    if isinstance(cluster.groups, UnreadFact):
         yield About(Check.SELECTION, f"cluster {cluster.name}").unknown(cluster.groups)
         return
     groups = [group for group in cluster.groups if cluster_of(group.tags, [cluster.name])]

@@ -7,9 +7,9 @@ from typing import Any
 
 from leeward.doctor import expected
 from leeward.doctor.checks.functions import REVERT
-from leeward.doctor.facts import Facts, Identity, Queue
+from leeward.doctor.facts import CallerIdentity, Facts, Queue
 from leeward.doctor.finding import About, Check, Finding
-from leeward.doctor.reading import Unavailable
+from leeward.doctor.reading import UnreadFact
 from leeward.model.counts import count_of
 
 OLDEST: Mapping[str, int] = {expected.QUEUE: 60, expected.STATE_CHANGES: 600}
@@ -21,7 +21,7 @@ def queues(facts: Facts) -> Iterator[Finding]:
     """Check that each exists; failed messages of those that fn interruption reads go to their dead-letter queue."""
     for name, found in facts.queues.items():
         about = About(Check.QUEUE, f"queue {name}")
-        if isinstance(found, Unavailable):
+        if isinstance(found, UnreadFact):
             yield about.unknown(found)
         elif found is None:
             yield about.failed("it is not there", REVERT)
@@ -37,7 +37,7 @@ def policy(facts: Facts) -> Iterator[Finding]:
     for queue in expected.READ_QUEUES:
         about = About(Check.QUEUE_POLICY, f"queue {queue}")
         found = facts.queues.get(queue)
-        if isinstance(found, Unavailable):
+        if isinstance(found, UnreadFact):
             yield about.unknown(found)
         elif found is not None:
             rules = [name for name, target in expected.QUEUE_RULES.items() if target == f":{queue}"]
@@ -53,7 +53,7 @@ def age(facts: Facts) -> Iterator[Finding]:
     for queue, limit in OLDEST.items():
         about = About(Check.QUEUE_AGE, f"queue {queue}")
         found = facts.ages[queue]
-        if isinstance(found, Unavailable):
+        if isinstance(found, UnreadFact):
             yield about.unknown(found)
         elif found.failing is not None and found.failing >= limit:
             yield about.failed(f"the handling of a message fails since {found.failing:.0f} s", _LOOK)
@@ -72,7 +72,7 @@ def dead_letters(facts: Facts) -> Iterator[Finding]:
     for name in (expected.DEAD_LETTERS, expected.UNDELIVERED):
         about = About(Check.DEAD_LETTERS, f"queue {name}")
         found = facts.queues.get(name)
-        if isinstance(found, Unavailable):
+        if isinstance(found, UnreadFact):
             yield about.unknown(found)
         elif found is not None and found.messages:
             said, fix = _unread_messages(name, found)
@@ -95,7 +95,7 @@ def _unread_messages(name: str, found: Queue) -> tuple[str, str]:
     return f"{found.messages} events reached neither bus nor webhook", f"each names its error: {look}"
 
 
-def _arn(rule: str, identity: Identity) -> str:
+def _arn(rule: str, identity: CallerIdentity) -> str:
     return f"arn:{identity.partition}:events:{identity.region}:{identity.account}:rule/{rule}"
 
 

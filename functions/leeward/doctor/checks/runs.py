@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from leeward.doctor import expected
 from leeward.doctor.facts import Disruption, Facts, FailedExecution, InspectedCluster, Upgrade
 from leeward.doctor.finding import About, Check, Finding
-from leeward.doctor.reading import Unavailable
+from leeward.doctor.reading import UnreadFact
 from leeward.model.termination import CauseKind, TerminationRecord, execution_name, maintenance
 from leeward.model.times import format_instant
 from leeward.policy.document import DrainPolicy
@@ -24,7 +24,7 @@ def executions(facts: Facts) -> Iterator[Finding]:
     """Report failures of the last day. Most are retried; the cause names the fix."""
     for machine, found in facts.failures.items():
         about = About(Check.EXECUTIONS, f"state machine {machine}")
-        if isinstance(found, Unavailable):
+        if isinstance(found, UnreadFact):
             yield about.unknown(found)
         elif found:
             arn = _execution_arn(facts, machine, found[0].name)
@@ -56,9 +56,9 @@ def records(facts: Facts) -> Iterator[Finding]:
     records, running = facts.records, facts.running
     if not facts.clusters:
         return  # the table was read through none of them
-    if isinstance(records, Unavailable):
+    if isinstance(records, UnreadFact):
         yield about.unknown(records)
-    elif isinstance(running, Unavailable):
+    elif isinstance(running, UnreadFact):
         yield about.unknown(running)
     else:
         wrong = [one for record in records for one in _record(facts, record, running)]
@@ -98,9 +98,9 @@ def _allowed(facts: Facts, record: TerminationRecord) -> timedelta:
 def _drain_of(facts: Facts, record: TerminationRecord) -> DrainPolicy:
     """Return the drain policy of its group, as far as that is known."""
     for cluster in facts.clusters:
-        if cluster.name != record.subject.cluster or isinstance(cluster.policies, Unavailable):
+        if cluster.name != record.subject.cluster or isinstance(cluster.policies, UnreadFact):
             continue
-        groups = () if isinstance(cluster.groups, Unavailable) else cluster.groups
+        groups = () if isinstance(cluster.groups, UnreadFact) else cluster.groups
         tags = next((group.tags for group in groups if group.name == record.subject.group), {})
         policy = policy_for(cluster.policies.policies, record.subject.group or "", tags)
         if policy is not None:
@@ -113,7 +113,7 @@ def upgrades(facts: Facts) -> Iterator[Finding]:
     for cluster in facts.clusters:
         for group, found in cluster.upgrades.items():
             about = About(Check.UPGRADE, f"group {group}")
-            if isinstance(found, Unavailable):
+            if isinstance(found, UnreadFact):
                 yield about.unknown(found)
             elif found is not None:
                 yield _upgrade(about, cluster, found)
@@ -136,7 +136,7 @@ def disruptions(facts: Facts) -> Iterator[Finding]:
     """Check the open run: it takes minutes, or hours where drains are blocked."""
     for cluster in facts.clusters:
         about = About(Check.DISRUPTION, f"cluster {cluster.name}")
-        if isinstance(cluster.disruption, Unavailable):
+        if isinstance(cluster.disruption, UnreadFact):
             yield about.unknown(cluster.disruption)
         elif cluster.disruption is None or not cluster.disruption.record.open:
             yield about.ok("none is open")

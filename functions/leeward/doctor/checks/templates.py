@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from leeward.doctor.checks.groups import selected
 from leeward.doctor.facts import InspectedCluster
 from leeward.doctor.finding import About, Check, Finding
-from leeward.doctor.reading import Unavailable
+from leeward.doctor.reading import UnreadFact
 from leeward.model import well_known
 from leeward.model.group import Group
 
@@ -21,7 +21,7 @@ def template_ids(group: Group) -> tuple[str, ...]:
 def template_tags(cluster: InspectedCluster) -> Iterator[Finding]:
     """Check that each launch template of a selected group carries the cluster's tag (`infra/launch_permissions.py`)."""
     about, tags = About(Check.TEMPLATE_TAGS, f"cluster {cluster.name}"), cluster.template_tags
-    if isinstance(tags, Unavailable):
+    if isinstance(tags, UnreadFact):
         yield about.unknown(tags)
         return
     groups: dict[str, list[str]] = {}

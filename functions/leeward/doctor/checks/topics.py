@@ -8,7 +8,7 @@ from typing import Any
 from leeward.doctor.checks.queues import many
 from leeward.doctor.facts import Facts, TopicKey
 from leeward.doctor.finding import About, Check, Finding
-from leeward.doctor.reading import Unavailable
+from leeward.doctor.reading import UnreadFact
 
 CLOUDWATCH = "cloudwatch.amazonaws.com"
 NEEDED = ("Decrypt", "GenerateDataKey")  # of KMS
@@ -21,7 +21,7 @@ def keys(facts: Facts) -> Iterator[Finding]:
     """
     for topic, found in facts.alarm_topics.items():
         about = About(Check.ALARM_TOPIC, f"topic {topic}")
-        if isinstance(found, Unavailable):
+        if isinstance(found, UnreadFact):
             yield about.unknown(found)
         elif found is None:
             yield about.failed("it is not there", "set alarmTopic to a topic that exists, and deploy")
@@ -45,7 +45,7 @@ def raw_delivery(facts: Facts) -> Iterator[Finding]:
     """
     for topic, found in facts.raw_subscriptions.items():
         about = About(Check.SENDER_TOPIC, f"topic {topic}")
-        if isinstance(found, Unavailable):
+        if isinstance(found, UnreadFact):
             yield about.unknown(found)
         elif found:
             yield about.failed(

@@ -21,7 +21,7 @@ from leeward.model.subnet import Subnet
 from leeward.node_template.observed import of_unknown_source
 from leeward.placement.accounting import Demand, accounting_of, demand_of
 from leeward.placement.cni import CniSettings
-from leeward.scheduling.nodes import NodeSpec, NodeTemplate, Offering
+from leeward.scheduling.nodes import NodeSpec, NodeTemplate, TemplateOffering
 from leeward.scheduling.outcome import Packing, Unplaced
 from leeward.scheduling.packing import attempt
 from leeward.scheduling.pods import PodSpec
@@ -135,7 +135,7 @@ def _templates(preflight: Preflight, launchable: Launchable, node: NodeSpec) -> 
     or not.
     """
     zones = Counter(zone_of(preflight.snapshot, member) for member in preflight.old)
-    offerings = {zone: Offering(zone=zone) for zone in sorted(zones)}
+    offerings = {zone: TemplateOffering(zone=zone) for zone in sorted(zones)}
     offerings |= {offering.zone: offering for offering in launchable.template.offerings}
     return tuple(
         replace(

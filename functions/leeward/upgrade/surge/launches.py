@@ -20,7 +20,7 @@ from leeward.model.facts import ClusterFacts
 from leeward.model.group import Group, ScalingActivity
 from leeward.model.subnet import Subnet
 from leeward.model.termination import TerminationRecord
-from leeward.placement.replacement import Known, Leaving, plan_launch
+from leeward.placement.replacement import LeavingInstance, PlacementFacts, plan_launch
 from leeward.placement.scene import SeededChance, closed_zones
 from leeward.ports.compute import Network
 from leeward.ports.records import Catalog, Claims
@@ -216,7 +216,7 @@ def _choose(observation: Observation, facts: ClusterFacts, subnets: Sequence[Sub
     snapshot = observation.preflight.snapshot
     node = model.node
     instance = observation.instances.get(model.instance.id)
-    leaving = Leaving(
+    leaving = LeavingInstance(
         instance=model.instance.id,
         zone=subnets[0].zone,
         subnet=instance.subnet if instance else subnets[0].id,
@@ -227,7 +227,7 @@ def _choose(observation: Observation, facts: ClusterFacts, subnets: Sequence[Sub
     plan = plan_launch(
         observation.group,
         leaving,
-        Known(facts=facts, subnets=tuple(subnets), cluster=snapshot.cluster, cni=observation.policy.cni),
+        PlacementFacts(facts=facts, subnets=tuple(subnets), cluster=snapshot.cluster, cni=observation.policy.cni),
         SeededChance(seed),
     )
     return plan.options[0].subnet if plan.options else None

@@ -3,7 +3,7 @@
 import pytest
 
 from leeward.adapters.aws.catalog import DynamoCatalog
-from leeward.adapters.aws.table import Table
+from leeward.adapters.aws.table import DynamoTable
 from local import fleet, zones
 from local.demo import ledger, scenario
 from tests.local.chain.conftest import called
@@ -39,7 +39,7 @@ def test_no_launch_goes_to_the_zone_that_an_experiment_shifts_until_the_experime
     team = crew(2, spot=True, hook=True, name="web-shifted")
     called(stack, "sync")
     victim, kept = team.instances
-    zone, known = zone_of(stack, victim), DynamoCatalog(Table(Clients(stack), "leeward"))
+    zone, known = zone_of(stack, victim), DynamoCatalog(DynamoTable(Clients(stack), "leeward"))
     shifted(zone)
     team.until(lambda: known.zonal_shifts(stack.cluster).zones == {zone}, "the shift is known by its event")
     team.until(lambda: is_cordoned(stack, victim), "EKS has cordoned the zone")

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from leeward.adapters.aws.table import Table
+from leeward.adapters.aws.table import DynamoTable
 from leeward.adapters.aws.workflow_records import DynamoDisruptions
 from leeward.disruption.record import DisruptionOutcome
 from local.demo import ledger
@@ -31,7 +31,7 @@ def decided(stack, team):
 
 
 def disruption_of(stack):
-    return DynamoDisruptions(Table(Clients(stack), "leeward")).read(stack.cluster)
+    return DynamoDisruptions(DynamoTable(Clients(stack), "leeward")).read(stack.cluster)
 
 
 def closed_disruption(stack, team, meanwhile=lambda: None):

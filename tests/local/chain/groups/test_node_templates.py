@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from leeward.adapters.aws.catalog import DynamoCatalog
-from leeward.adapters.aws.table import Table
+from leeward.adapters.aws.table import DynamoTable
 from leeward.model.facts import ClusterFacts
 from local import fleet
 from tests.local.chain.conftest import called, forget_what_is_cached, logged
@@ -53,7 +53,7 @@ def template(stack, group):
         def get(self, service):
             return stack.client(service)
 
-    sheets = DynamoCatalog(Table(Clients(), "leeward")).read(stack.cluster)
+    sheets = DynamoCatalog(DynamoTable(Clients(), "leeward")).read(stack.cluster)
     return ClusterFacts.from_sheets(sheets).templates[group]
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pytest
 
 from leeward.adapters.aws.catalog import DynamoCatalog
-from leeward.adapters.aws.table import Table
+from leeward.adapters.aws.table import DynamoTable
 from leeward.model.facts import KEPT_BY_SYNC, ClusterFacts, FactKind
 from local import fleet, zones
 from local.demo import ledger, scenario
@@ -101,7 +101,7 @@ def catalog(stack):
         def get(self, service):
             return stack.client(service)
 
-    return DynamoCatalog(Table(Clients(), "leeward"))
+    return DynamoCatalog(DynamoTable(Clients(), "leeward"))
 
 
 def test_with_its_zones_subnet_nearly_full_a_spot_replacement_lands_in_another_zone(stack, placed):

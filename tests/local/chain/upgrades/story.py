@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from leeward.adapters.aws.table import Table
+from leeward.adapters.aws.table import DynamoTable
 from leeward.adapters.aws.workflow_records import DynamoUpgrades
 from leeward.model.times import parse_instant
 from leeward.upgrade.record import UpgradeRecord
@@ -211,7 +211,7 @@ class Story:
 
     def recorded(self) -> UpgradeRecord:
         """The record in the table."""
-        found = DynamoUpgrades(Table(Clients(self.stack), "leeward")).read(self.group)
+        found = DynamoUpgrades(DynamoTable(Clients(self.stack), "leeward")).read(self.group)
         assert found is not None
         return found
 

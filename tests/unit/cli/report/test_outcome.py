@@ -5,7 +5,7 @@ import pytest
 from leeward.cli.report.building import build
 from leeward.cli.report.causes import ORDER, WAS
 from leeward.cli.report.outcome import outcome
-from leeward.disruption.command import Command, Decision, MethodName
+from leeward.disruption.command import Command, CommandDecision, MethodName
 from leeward.disruption.record import DisruptionRecord
 from leeward.model.execution import ExecutionStatus, Machine
 from leeward.model.termination import Cause, CauseKind, Outcome
@@ -145,7 +145,7 @@ def test_a_running_upgrade_counts_so_far():
 
 
 def a_run(*, stopped=100, savings=0.12, ended=True):
-    command = Command(decision=Decision.DELETE, nodes=(f"node-{OLD}",), reason="can be removed", savings=savings)
+    command = Command(decision=CommandDecision.DELETE, nodes=(f"node-{OLD}",), reason="can be removed", savings=savings)
     record = DisruptionRecord(
         cluster=CLUSTER,
         number=3,
