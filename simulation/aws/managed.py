@@ -7,11 +7,11 @@ fleet stands behind one, EKS rolls it (`eks_roll.py`); else an update ends when 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Unpack
 
 from leeward.errors import InvalidInputError, ObjectGoneError
 from leeward.model.nodegroup import Nodegroup
-from leeward.ports.eks import ManagedState, ManagedUpdate
+from leeward.ports.eks import ManagedState, ManagedUpdate, UpdateWanted
 from simulation.timeline import Timeline
 
 Ended = Callable[[tuple[str, ...]], None]
@@ -56,26 +56,16 @@ class SimManagedUpdates:
         given = {"status": "ACTIVE", **more}
         self.described[cluster, name] = replace(Nodegroup(name=name, cluster=cluster), **given)
 
-    def start(
-        self,
-        cluster: str,
-        nodegroup: str,
-        *,
-        token: str,
-        version: str | None = None,
-        release: str | None = None,
-        template_version: str | None = None,
-        force: bool = False,
-    ) -> str:
+    def start(self, cluster: str, nodegroup: str, *, token: str, **wanted: Unpack[UpdateWanted]) -> str:
         """Start an update; the same token gives the same update. Raises ObjectGoneError, InvalidInputError while
         another one runs, for a token that was used for something else, for a template version of a group without a
         template, and for an earlier release, unless `takes_back`.
         """
-        if release is not None:
+        if (release := wanted.get("release")) is not None:
             self.releases.append(release)
             if not self.takes_back:
                 raise InvalidInputError(f"InvalidParameterException: {NOT_BACK}")
-        asked = version, template_version, force
+        asked = wanted.get("version"), wanted.get("template_version"), wanted.get("force", False)
         if token in self._by_token:
             known, before = self._by_token[token]
             if before != asked:

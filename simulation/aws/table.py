@@ -4,15 +4,14 @@ machine."""
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Unpack
 
 from leeward.adapters.aws.record_items import record_of
 from leeward.adapters.aws.whole_items import whole_item
 from leeward.errors import ObjectGoneError, RecordChangedError
-from leeward.model.capacity import Settlement, SurgeInstance
 from leeward.model.seen import Seen
 from leeward.model.termination import Cause, LaunchPlan, Outcome, Replacement, Status, Subject, TerminationRecord
-from leeward.ports.records import COUNTED
+from leeward.ports.records import COUNTED, AttemptProgress, Progress
 from simulation.aws.wire import Wire
 from simulation.journal import Journal
 from simulation.open_index import OpenIndex
@@ -98,52 +97,33 @@ class SimClaims:
         begun = replace(there, attempt=attempt, names_taken=names, times=times, blocked_by=(), failure="")
         return self._parsed(self._put(begun))
 
-    def note(
-        self,
-        instance: str,
-        *,
-        times: Mapping[str, datetime] | None = None,
-        heartbeats: Mapping[str, datetime] | None = None,
-        offsets: Mapping[SurgeInstance, Settlement] | None = None,
-        boot: str | None = None,
-        seen: Seen | None = None,
-    ) -> TerminationRecord:
+    def note(self, instance: str, **progress: Unpack[Progress]) -> TerminationRecord:
         """Record progress. Version, causes and status stay; a time that is set stays, but for OVERWRITTEN_TIMES."""
         there = self._present(instance)
         noted = replace(
             there,
-            times=_with_times(there, times),
-            heartbeats={**there.heartbeats, **(heartbeats or {})},
-            offsets={**(offsets or {}), **there.offsets},
-            boot=there.boot or boot or "",
-            seen=seen or there.seen,
+            times=_with_times(there, progress.get("times")),
+            heartbeats={**there.heartbeats, **(progress.get("heartbeats") or {})},
+            offsets={**(progress.get("offsets") or {}), **there.offsets},
+            boot=there.boot or progress.get("boot") or "",
+            seen=progress.get("seen") or there.seen,
         )
         return self._parsed(self._put(noted))
 
-    def note_attempt(
-        self,
-        instance: str,
-        attempt: int,
-        *,
-        times: Mapping[str, datetime] | None = None,
-        blocked_by: Sequence[str] | None = None,
-        evicted: int = 0,
-        node: str | None = None,
-        boot: str | None = None,
-        seen: Seen | None = None,
-    ) -> TerminationRecord:
+    def note_attempt(self, instance: str, attempt: int, **progress: Unpack[AttemptProgress]) -> TerminationRecord:
         """Record progress the same way, while the record is in this attempt."""
         there = self._present(instance)
         if attempt != there.attempt:
             return self._parsed(there)
+        blocked_by, node = progress.get("blocked_by"), progress.get("node")
         noted = replace(
             there,
-            times=_with_times(there, times),
+            times=_with_times(there, progress.get("times")),
             blocked_by=there.blocked_by if blocked_by is None else tuple(blocked_by),
-            pods_evicted=evicted or there.pods_evicted,
+            pods_evicted=progress.get("evicted") or there.pods_evicted,
             subject=replace(there.subject, node=node) if node else there.subject,
-            boot=there.boot or boot or "",
-            seen=seen or there.seen,
+            boot=there.boot or progress.get("boot") or "",
+            seen=progress.get("seen") or there.seen,
         )
         return self._parsed(self._put(noted))
 

@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from threading import RLock
-from typing import Any
+from typing import Any, Unpack
 
 from leeward.model.seen import Seen
 from leeward.model.termination import Cause, LaunchPlan, Replacement, Subject, TerminationRecord
+from leeward.ports.records import AttemptProgress, Progress
 from simulation.aws.table import SimClaims
 from tests.fakes.builders import DEPLOYMENT
 from tests.fakes.calls import Calls
@@ -55,17 +56,17 @@ class FakeClaims(Calls):
             self._call("begin_attempt")
             return self._table.begin_attempt(instance, after, taken=taken)
 
-    def note(self, instance: str, **what: Any) -> TerminationRecord:
+    def note(self, instance: str, **progress: Unpack[Progress]) -> TerminationRecord:
         """Version, causes and status stay; a time that is set stays, except `retry`, `moved`, `missed`."""
         with self._lock:
             self._call("note")
-            return self._table.note(instance, **what)
+            return self._table.note(instance, **progress)
 
-    def note_attempt(self, instance: str, attempt: int, **what: Any) -> TerminationRecord:
+    def note_attempt(self, instance: str, attempt: int, **progress: Unpack[AttemptProgress]) -> TerminationRecord:
         """The same, while the record is in this attempt."""
         with self._lock:
             self._call("note_attempt")
-            return self._table.note_attempt(instance, attempt, **what)
+            return self._table.note_attempt(instance, attempt, **progress)
 
     def withdraw(self, instance: str, cause: str) -> TerminationRecord:
         """It decides nothing any more."""

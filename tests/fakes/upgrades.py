@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from threading import RLock
-from typing import Any
+from typing import Any, Unpack
 
 from leeward.errors import InvalidInputError, ObjectGoneError
 from leeward.model.alarm import Alarm
@@ -12,7 +12,7 @@ from leeward.model.group import Group
 from leeward.model.image import Image
 from leeward.model.launch import LaunchSource, LaunchTemplateRef
 from leeward.model.nodegroup import Nodegroup
-from leeward.ports.eks import ManagedState, ManagedUpdate
+from leeward.ports.eks import ManagedState, ManagedUpdate, UpdateWanted
 from leeward.upgrade.record import UpgradeRecord
 from simulation.aws.alarms import SimAlarms
 from simulation.aws.managed import SimManagedUpdates
@@ -119,28 +119,10 @@ class FakeManagedUpdates(Calls):
         super().__init__()
         self.model = SimManagedUpdates()
 
-    def start(
-        self,
-        cluster: str,
-        nodegroup: str,
-        *,
-        token: str,
-        version: str | None = None,
-        release: str | None = None,
-        template_version: str | None = None,
-        force: bool = False,
-    ) -> str:
+    def start(self, cluster: str, nodegroup: str, *, token: str, **wanted: Unpack[UpdateWanted]) -> str:
         """The same token gives the same update."""
         self._call("start")
-        return self.model.start(
-            cluster,
-            nodegroup,
-            token=token,
-            version=version,
-            release=release,
-            template_version=template_version,
-            force=force,
-        )
+        return self.model.start(cluster, nodegroup, token=token, **wanted)
 
     def look(self, cluster: str, nodegroup: str, update: str) -> ManagedUpdate:
         """How it stands."""

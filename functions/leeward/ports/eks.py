@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypedDict, Unpack
 
 if TYPE_CHECKING:
     from leeward.model.nodegroup import Nodegroup
@@ -49,22 +49,21 @@ class ManagedUpdate:
     errors: tuple[str, ...] = ()
 
 
+class UpdateWanted(TypedDict, total=False):
+    """Target of an update; what is absent or None is the latest."""
+
+    version: str | None  # of Kubernetes
+    release: str | None  # of EKS' image
+    template_version: str | None  # of the node group's own launch template
+    force: bool
+
+
 class ManagedUpdates(Protocol):
     """The port to EKS' UpdateNodegroupVersion. Leeward never writes a managed group through the Auto Scaling API."""
 
-    def start(
-        self,
-        cluster: str,
-        nodegroup: str,
-        *,
-        token: str,
-        version: str | None = None,
-        release: str | None = None,
-        template_version: str | None = None,
-        force: bool = False,
-    ) -> str:
-        """Start the update and return its id; the same token gives the same update. `version` of Kubernetes, `release`
-        of EKS' image, the latest where they are None. Raises TerminalError where EKS refuses it.
+    def start(self, cluster: str, nodegroup: str, *, token: str, **wanted: Unpack[UpdateWanted]) -> str:
+        """Start the update and return its id; the same token gives the same update. Raises TerminalError where EKS
+        refuses it.
         """
         ...
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Unpack
 
 if TYPE_CHECKING:
     from leeward.disruption.record import DisruptionRecord
@@ -20,6 +20,29 @@ if TYPE_CHECKING:
     from leeward.upgrade.record import UpgradeRecord
 
 COUNTED = timedelta(seconds=30)  # length of the slots of a counter, of which two are summed
+
+
+class _ProgressOfAny(TypedDict, total=False):
+    """Progress that any step may write; what is absent or None stays as it is."""
+
+    times: Mapping[str, datetime] | None  # those already set are kept, except `retry`, `moved` and `missed`
+    boot: str | None  # kept where it is set
+    seen: Seen | None
+
+
+class Progress(_ProgressOfAny, total=False):
+    """Progress of a termination, as `Claims.note` writes it."""
+
+    heartbeats: Mapping[str, datetime] | None
+    offsets: Mapping[SurgeInstance, Settlement] | None  # those already set are kept
+
+
+class AttemptProgress(_ProgressOfAny, total=False):
+    """Progress of one attempt, as `Claims.note_attempt` writes it."""
+
+    blocked_by: Sequence[str] | None
+    evicted: int  # pods evicted in this period so far; 0 leaves the number
+    node: str | None
 
 
 class Claims(Protocol):
@@ -62,37 +85,16 @@ class Claims(Protocol):
         """
         ...
 
-    def note(
-        self,
-        instance: str,
-        *,
-        times: Mapping[str, datetime] | None = None,
-        heartbeats: Mapping[str, datetime] | None = None,
-        offsets: Mapping[SurgeInstance, Settlement] | None = None,
-        boot: str | None = None,
-        seen: Seen | None = None,
-    ) -> TerminationRecord:
-        """Write progress and return the record as it then stands; never touches version, causes or status. `times` and
-        `offsets` already set are kept, except the times `retry`, `moved` and `missed`. Raises ObjectGoneError.
+    def note(self, instance: str, **progress: Unpack[Progress]) -> TerminationRecord:
+        """Write progress and return the record as it then stands; never touches version, causes or status. Raises
+        ObjectGoneError.
         """
         ...
 
-    def note_attempt(
-        self,
-        instance: str,
-        attempt: int,
-        *,
-        times: Mapping[str, datetime] | None = None,
-        blocked_by: Sequence[str] | None = None,
-        evicted: int = 0,
-        node: str | None = None,
-        boot: str | None = None,
-        seen: Seen | None = None,
-    ) -> TerminationRecord:
+    def note_attempt(self, instance: str, attempt: int, **progress: Unpack[AttemptProgress]) -> TerminationRecord:
         """Write progress of one attempt, as `note` does, and return the record as it then stands. Writes nothing once
         another attempt has begun: a step may outlive its execution, and its clocks are not those of the next one.
-        `evicted`: pods evicted in this period so far, 0 leaves the number; a `boot` that is set is kept. Raises
-        ObjectGoneError.
+        Raises ObjectGoneError.
         """
         ...
 

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from leeward.adapters.aws.record_items import (
     TERMINATION,
@@ -30,11 +30,10 @@ from leeward.adapters.aws.record_items import (
 )
 from leeward.adapters.aws.table import Change, DynamoTable, new_mark
 from leeward.errors import AwsUnavailableError, ObjectGoneError, RecordChangedError
-from leeward.model.capacity import Settlement, SurgeInstance
 from leeward.model.seen import Seen
 from leeward.model.termination import Cause, LaunchPlan, Outcome, Replacement, Status, Subject, TerminationRecord
 from leeward.model.times import format_instant
-from leeward.ports.records import COUNTED
+from leeward.ports.records import COUNTED, AttemptProgress, Progress
 
 if TYPE_CHECKING:
     from leeward.ports.clock import Clock
@@ -59,52 +58,26 @@ class ClaimNotes:
         item = self._table.get(record_key(instance))
         return record_of(item) if item else None
 
-    def note(
-        self,
-        instance: str,
-        *,
-        times: Mapping[str, datetime] | None = None,
-        heartbeats: Mapping[str, datetime] | None = None,
-        offsets: Mapping[SurgeInstance, Settlement] | None = None,
-        boot: str | None = None,
-        seen: Seen | None = None,
-    ) -> TerminationRecord:
+    def note(self, instance: str, **progress: Unpack[Progress]) -> TerminationRecord:
         """Write all values in one write; a repeat changes nothing. Raises ObjectGoneError without a record."""
         change = Change()
-        _set_times(change, times)
-        for name, at in times_item(heartbeats or {}).items():
+        _set_progress(change, progress)
+        for name, at in times_item(progress.get("heartbeats") or {}).items():
             change.set_in("heartbeats", name, at)
-        for surge, settlement in (offsets or {}).items():
+        for surge, settlement in (progress.get("offsets") or {}).items():
             change.set_in("offsets", surge.key, offset_item(surge, settlement), keep=True)
-        if boot:
-            change.set("boot", boot, keep=True)
-        _set_seen(change, seen)
         return self._write(instance, change)
 
-    def note_attempt(
-        self,
-        instance: str,
-        attempt: int,
-        *,
-        times: Mapping[str, datetime] | None = None,
-        blocked_by: Sequence[str] | None = None,
-        evicted: int = 0,
-        node: str | None = None,
-        boot: str | None = None,
-        seen: Seen | None = None,
-    ) -> TerminationRecord:
+    def note_attempt(self, instance: str, attempt: int, **progress: Unpack[AttemptProgress]) -> TerminationRecord:
         """Write in one conditional write; a repeat changes nothing. Raises ObjectGoneError without a record."""
         change = Change()
-        _set_times(change, times)
-        if blocked_by is not None:
+        _set_progress(change, progress)
+        if (blocked_by := progress.get("blocked_by")) is not None:
             change.set("blockedBy", list(blocked_by))
-        if evicted:
+        if evicted := progress.get("evicted"):
             change.set("evicted", evicted)
-        if node is not None:
+        if (node := progress.get("node")) is not None:
             change.set_in("subject", "node", node)
-        if boot:
-            change.set("boot", boot, keep=True)
-        _set_seen(change, seen)
         return self._write(instance, change, attempt)
 
     def note_reboot(self, instance: str, boot: str, at: datetime) -> bool:
@@ -208,6 +181,13 @@ class ClaimNotes:
         if record is None:
             raise ObjectGoneError(f"no termination record of {instance}")
         return record
+
+
+def _set_progress(change: Change, progress: Progress | AttemptProgress) -> None:
+    _set_times(change, progress.get("times"))
+    if boot := progress.get("boot"):
+        change.set("boot", boot, keep=True)
+    _set_seen(change, progress.get("seen"))
 
 
 def _set_seen(change: Change, seen: Seen | None) -> None:

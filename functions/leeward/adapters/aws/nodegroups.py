@@ -1,13 +1,13 @@
 """`ports.eks` on Amazon EKS: managed node groups, and their updates."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Unpack
 
 from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.errors import aws_call
 from leeward.errors import InvalidInputError
 from leeward.model.nodegroup import Nodegroup
-from leeward.ports.eks import ManagedState, ManagedUpdate
+from leeward.ports.eks import ManagedState, ManagedUpdate, UpdateWanted
 
 
 class EksNodegroups:
@@ -40,31 +40,25 @@ class EksManagedUpdates:
         self._clients = clients
         self._region = region
 
-    def start(
-        self,
-        cluster: str,
-        nodegroup: str,
-        *,
-        token: str,
-        version: str | None = None,
-        release: str | None = None,
-        template_version: str | None = None,
-        force: bool = False,
-    ) -> str:
+    def start(self, cluster: str, nodegroup: str, *, token: str, **wanted: Unpack[UpdateWanted]) -> str:
         """Start an update. Idempotent by EKS' client request token. A template version is of the node group's own
         launch template: EKS takes no other. Raises InvalidInputError (a TerminalError) for a node group without one,
         TerminalError where EKS refuses: an update runs already, or the version does not fit.
         """
         optional: dict[str, Any] = {}
-        if version is not None:
+        if (version := wanted.get("version")) is not None:
             optional["version"] = version
-        if release is not None:
+        if (release := wanted.get("release")) is not None:
             optional["releaseVersion"] = release
-        if template_version is not None:
+        if (template_version := wanted.get("template_version")) is not None:
             optional["launchTemplate"] = {**self._template_of(cluster, nodegroup), "version": template_version}
         with aws_call("eks:UpdateNodegroupVersion", f"{cluster}/{nodegroup}"):
             answer = self._client.update_nodegroup_version(
-                clusterName=cluster, nodegroupName=nodegroup, force=force, clientRequestToken=token, **optional
+                clusterName=cluster,
+                nodegroupName=nodegroup,
+                force=wanted.get("force", False),
+                clientRequestToken=token,
+                **optional,
             )
         return str(answer["update"]["id"])
 
