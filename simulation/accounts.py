@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from typing import Any, NoReturn, Protocol
 
 from leeward.errors import AccessDeniedError, InvalidInputError
-from leeward.ports import Ports
-from leeward.ports.places import AwsPlace, AwsPorts, Nowhere
+from leeward.ports import AwsPorts, Ports
+from leeward.ports.places import AwsPlace, ports_of_no_account
 from simulation.aws import events
 from simulation.aws.compute import SimGroup, SimInstance, subnet_of
 from simulation.aws.recovery import zone_id_of
@@ -103,17 +103,16 @@ class Accounts:
 
     def ports(self, ports: Ports) -> Ports:
         """Return the ports of a deployment over all accounts: they act in none before a cluster is named."""
-        nowhere: dict[str, Any] = {one.name: Nowhere() for one in fields(AwsPorts)}
         return replace(
             ports,
-            **nowhere,
+            **ports_of_no_account().by_name(),
             origins=frozenset((account.account, account.region) for account in self.of),
             places=tuple(self._place(account, ports) for account in self.of),
         )
 
     def _place(self, account: Account, ports: Ports) -> AwsPlace:
         seen: dict[str, Any] = {
-            one.name: AccountPort(getattr(ports, one.name), one.name, account, self) for one in fields(AwsPorts)
+            name: AccountPort(port, name, account, self) for name, port in AwsPorts.by_name(ports).items()
         }
         return AwsPlace(
             account=account.account,

@@ -20,7 +20,7 @@ from leeward.adapters.aws.workflow_records import DynamoUpgrades
 from leeward.adapters.settings import Settings
 from leeward.errors import AccessDeniedError, AwsUnreachableError, InvalidInputError, ThrottledError
 from leeward.model.capacity import RaisedMaximum
-from leeward.ports.places import AwsPorts
+from leeward.ports import AwsPorts
 from tests.adapters.test_settings import BLUE, GOOD
 from tests.contract.tables import make_table
 from tests.fakes.builders import an_instance

@@ -1,10 +1,10 @@
 """A deployment of fakes that serves one cluster in each of several accounts, from a hub."""
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 
 from leeward.ports import Ports
-from leeward.ports.places import AwsPlace, AwsPorts, Nowhere
+from leeward.ports.places import AwsPlace, ports_of_no_account
 from tests.fakes.builders import a_group, a_node, a_policy, an_instance, our_hook, policies
 from tests.fakes.clusters import FakeClusters
 from tests.fakes.system import FakeSystem
@@ -32,7 +32,7 @@ class FakeAccounts:
         )
         self.ports: Ports = replace(
             self.hub.ports,
-            **{field.name: Nowhere() for field in fields(AwsPorts)},
+            **ports_of_no_account().by_name(),
             clusters=clusters,
             origins=frozenset(REGIONS.items()),
             places=tuple(
@@ -40,7 +40,7 @@ class FakeAccounts:
                     account=account,
                     region=REGIONS[account],
                     clusters=(CLUSTERS[account],),
-                    aws=AwsPorts(**{field.name: getattr(system.ports, field.name) for field in fields(AwsPorts)}),
+                    aws=system.ports,
                 )
                 for account, system in self.of.items()
             ),

@@ -9,7 +9,7 @@ import pytest
 
 from leeward.errors import AccessDeniedError, InvalidInputError
 from leeward.model.termination import Cause, CauseKind
-from leeward.ports.places import AwsPorts
+from leeward.ports import AwsPorts
 from simulation.account_rules import AccountRules
 from simulation.account_troubles import Refusals, Strangers
 from simulation.accounts import CACHED, MEMBER_ACCOUNT, MEMBER_REGION, OF_THE_TABLE

@@ -4,15 +4,16 @@ Calls no AWS API. Not imported where all clusters are in the deployment's own ac
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from leeward.adapters.aws.member import MemberRole
-from leeward.ports.places import AwsPlace, AwsPorts, Nowhere
+from leeward.ports.places import AwsPlace, ports_of_no_account
 
 if TYPE_CHECKING:
     from leeward.adapters.aws.clients import AwsClients
     from leeward.adapters.settings import ServedCluster
+    from leeward.ports import AwsPorts
     from leeward.ports.clock import Clock
 
 
@@ -21,7 +22,7 @@ class Accounts:
     of a caller who has credentials of that account.
     """
 
-    nowhere = Nowhere()
+    nowhere = ports_of_no_account()
 
     def __init__(self, clients: AwsClients, clock: Clock, *, session: str, there: AwsClients | None = None) -> None:
         """`session`: name of the sessions in the accounts' trails. `there`: clients that act in the one account and
@@ -53,9 +54,9 @@ class Accounts:
         return self._made[key]
 
     def places(
-        self, clusters: Sequence[ServedCluster], ports_of: Callable[[AwsClients, str], Mapping[str, Any]]
+        self, clusters: Sequence[ServedCluster], ports_of: Callable[[AwsClients, str], AwsPorts]
     ) -> tuple[AwsPlace, ...]:
-        """Return the accounts and Regions of the clusters. `ports_of`: builds the fields of `AwsPorts` over one set of
+        """Return the accounts and Regions of the clusters. `ports_of`: builds the AWS ports over one set of
         clients, with what stands before the names of groups in the table's keys: `ACCOUNT/REGION/`, nothing for the
         deployment's own.
         """
@@ -67,9 +68,7 @@ class Accounts:
                 account=account,
                 region=region,
                 clusters=tuple(cluster.name for cluster in served),
-                aws=AwsPorts(
-                    **ports_of(self.clients_of(served[0]), f"{account}/{region}/" if served[0].member_role else "")
-                ),
+                aws=ports_of(self.clients_of(served[0]), f"{account}/{region}/" if served[0].member_role else ""),
             )
             for (account, region), served in there.items()
         )

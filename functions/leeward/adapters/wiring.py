@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from leeward.adapters import lazy as adapters
 from leeward.adapters.aws.access import SESSION_NAME, Access, AssumedRole, NoAccess, OwnCredentials
@@ -29,7 +29,7 @@ from leeward.adapters.lazy import lazy
 from leeward.adapters.settings import KubernetesAccess, ServedCluster, Settings
 from leeward.adapters.telemetry import event_lost, throttled
 from leeward.model.well_known import DISRUPTION, MANAGED_UPGRADE, TERMINATION, UPGRADE
-from leeward.ports import Ports
+from leeward.ports import AwsPorts, Ports
 from leeward.telemetry import Telemetry
 from leeward.time_budget import TimeBudget
 
@@ -204,9 +204,9 @@ def build(
     places: tuple[AwsPlace, ...] = ()
     if accounts is not None:
         places = accounts.places(settings.clusters, partial(_aws_ports, settings, clock, table, say))
-        own = dict.fromkeys(own, accounts.nowhere)
+        own = accounts.nowhere
     return Ports(
-        **own,
+        **own.by_name(),
         clock=clock,
         clusters=EksClusters(clients, clock, settings.clusters, policies, known_pauses, *of_account),
         catalog=lazy(adapters.catalog_of, table),
@@ -235,27 +235,27 @@ def _aws_ports(
     say: Callable[[str], None],
     clients: AwsClients,
     scope: str = "",
-) -> dict[str, Any]:
-    """Return the fields of `ports.places.AwsPorts`, which act in the clients' account and Region. `scope`:
-    `ACCOUNT/REGION/`, before the names of groups in the table's keys.
+) -> AwsPorts:
+    """Return the ports that act in the clients' account and Region. `scope`: `ACCOUNT/REGION/`, before the names of
+    groups in the table's keys.
     """
-    return {
-        "instances": Ec2Instances(clients, clock),
-        "network": Ec2Network(clients),
-        "price_list": lazy(adapters.price_list_of, clients),
-        "nodegroups": lazy(adapters.known_nodegroups_of, clients, clock, chance=random.random, say=say),
-        "launches": lazy(adapters.launches_of, clients),
-        "groups": AutoScalingGroups(clients, clock),
-        "load_balancers": lazy(adapters.load_balancers_of, clients, clock),
-        "group_changes": lazy(adapters.group_changes_of, clients),
-        "maxima": lazy(adapters.maxima_of, table, scope),
-        "templates": lazy(adapters.templates_of, clients),
-        "managed_updates": lazy(adapters.managed_updates_of, clients),
-        "service_limits": lazy(adapters.service_limits_of, clients),
-        "alarms": lazy(adapters.alarms_of, clients),
-        "upgrades": lazy(adapters.upgrades_of, table, scope),
-        "recovery": lazy(adapters.recovery_of, clients, settings.clusters, settings.state_machine_arn),
-    }
+    return AwsPorts(
+        instances=Ec2Instances(clients, clock),
+        network=Ec2Network(clients),
+        price_list=lazy(adapters.price_list_of, clients),
+        nodegroups=lazy(adapters.known_nodegroups_of, clients, clock, chance=random.random, say=say),
+        launches=lazy(adapters.launches_of, clients),
+        groups=AutoScalingGroups(clients, clock),
+        load_balancers=lazy(adapters.load_balancers_of, clients, clock),
+        group_changes=lazy(adapters.group_changes_of, clients),
+        maxima=lazy(adapters.maxima_of, table, scope),
+        templates=lazy(adapters.templates_of, clients),
+        managed_updates=lazy(adapters.managed_updates_of, clients),
+        service_limits=lazy(adapters.service_limits_of, clients),
+        alarms=lazy(adapters.alarms_of, clients),
+        upgrades=lazy(adapters.upgrades_of, table, scope),
+        recovery=lazy(adapters.recovery_of, clients, settings.clusters, settings.state_machine_arn),
+    )
 
 
 def _accounts(

@@ -7,7 +7,7 @@ type checker alone, so that a function's cold start does not load types it never
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from leeward.errors import InvalidInputError
 from leeward.model import well_known
@@ -26,29 +26,17 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ports:
-    """All ports; a step takes those that it needs. `queue_arns`: the interruption queue and the hook topics, which
-    identify Leeward's hooks. `hook_mark`: what fn sync marks its hooks with. `deployment`: the id of this one, the
-    owner of its taints and records.
-    `origins`: (account, region) of every cluster, empty strings for any; no pair at all: not checked. `budget`: what is
-    left of the invocation for remote calls, None without a limit. `places`: the accounts and Regions of a deployment
-    that serves several; its AWS ports act in the one of `place`, and in none before that is chosen.
-    `caller`: ARN of the person who calls the command line, as far as it is known.
+class AwsPorts:
+    """Ports to the services of one account and Region, and to the records of groups there, whose names may exist in
+    others as well.
     """
 
-    clock: Clock
-    clusters: Clusters
     instances: Instances
     network: Network
     price_list: PriceList
-    catalog: Catalog
     nodegroups: KnownNodegroups
     launches: LaunchSources
     groups: Groups
-    claims: Claims
-    executions: Executions
-    dead_letters: DeadLetters
-    redelivery: Redelivery
     load_balancers: LoadBalancers
     group_changes: GroupChanges
     maxima: Maxima
@@ -57,21 +45,46 @@ class Ports:
     service_limits: ServiceLimits
     alarms: Alarms
     upgrades: Upgrades
+    recovery: RecoveryController
+
+    @staticmethod
+    def names() -> tuple[str, ...]:
+        """Return the names of the AWS ports."""
+        return tuple(field.name for field in fields(AwsPorts))
+
+    def by_name(self) -> dict[str, Any]:
+        """Return the AWS ports by their names."""
+        return {name: getattr(self, name) for name in self.names()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ports(AwsPorts):
+    """All ports; a step takes those that it needs. The AWS ports act in the one account and Region of the deployment, or
+    in those of `place`; where there are several places, in none before one is chosen.
+    """
+
+    clock: Clock
+    clusters: Clusters
+    catalog: Catalog
+    claims: Claims
+    executions: Executions
+    dead_letters: DeadLetters
+    redelivery: Redelivery
     upgrade_executions: NamedExecutions
     managed_upgrade_executions: NamedExecutions
     disruptions: Disruptions
     disruption_executions: NamedExecutions
     pauses: PauseSwitches
     policy_store: PolicyStore
-    recovery: RecoveryController
-    deployment: str
-    queue_arns: frozenset[str] = frozenset()
-    hook_mark: str = well_known.HOOK_MARK
+    deployment: str  # the id of this one, the owner of its taints and records
+    queue_arns: frozenset[str] = frozenset()  # the interruption queue and the hook topics, which identify our hooks
+    hook_mark: str = well_known.HOOK_MARK  # what fn sync marks its hooks with
+    # (account, region) of every cluster, empty strings for any; no pair at all: not checked
     origins: frozenset[tuple[str, str]] = frozenset()
-    budget: TimeBudget | None = None
-    places: tuple[AwsPlace, ...] = ()
+    budget: TimeBudget | None = None  # what is left of the invocation for remote calls, None without a limit
+    places: tuple[AwsPlace, ...] = ()  # accounts and Regions of a deployment that serves several
     place: AwsPlace | None = None
-    caller: str = ""
+    caller: str = ""  # ARN of the person who calls the command line, as far as it is known
 
     def of_cluster(self, cluster: str) -> Self:
         """Return the ports that act in the cluster's account and Region, and know the clusters there alone. Raises
@@ -102,10 +115,9 @@ class Ports:
     def _act_in(self, place: AwsPlace) -> Self:
         if self.place is place:
             return self
-        acting = {field.name: getattr(place.aws, field.name) for field in fields(place.aws)}
         return replace(
             self,
-            **acting,
+            **place.aws.by_name(),
             clusters=self._clusters_named(place.clusters),
             origins=frozenset({(place.account, place.region)}),
             place=place,

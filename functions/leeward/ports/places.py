@@ -10,39 +10,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from leeward.errors import InvalidInputError
+from leeward.ports import AwsPorts
 
 if TYPE_CHECKING:
     from leeward.policy.document import ClusterPolicies
-    from leeward.ports.autoscaling import GroupChanges, Groups, Maxima
-    from leeward.ports.compute import Instances, LaunchSources, Network, PriceList, Templates
-    from leeward.ports.eks import KnownNodegroups, ManagedUpdates
     from leeward.ports.kubernetes import Clusters, Kubernetes
-    from leeward.ports.monitoring import Alarms, LoadBalancers, RecoveryController, ServiceLimits
-    from leeward.ports.records import Upgrades
     from leeward.time_budget import TimeBudget
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AwsPorts:
-    """Ports to the services of one account and Region, and to the records of groups there, whose names may exist in
-    others as well. The names are those of `Ports`.
-    """
-
-    instances: Instances
-    network: Network
-    price_list: PriceList
-    nodegroups: KnownNodegroups
-    launches: LaunchSources
-    groups: Groups
-    load_balancers: LoadBalancers
-    group_changes: GroupChanges
-    maxima: Maxima
-    templates: Templates
-    managed_updates: ManagedUpdates
-    service_limits: ServiceLimits
-    alarms: Alarms
-    upgrades: Upgrades
-    recovery: RecoveryController
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,3 +67,9 @@ class Nowhere:
             raise InvalidInputError(f"{attribute}: found no cluster, expected one that names the account to act in")
 
         return refuse
+
+
+def ports_of_no_account() -> AwsPorts:
+    """Return the ports of a deployment with several accounts before a cluster is named."""
+    refusing: Any = Nowhere()
+    return AwsPorts(**dict.fromkeys(AwsPorts.names(), refusing))

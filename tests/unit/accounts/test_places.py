@@ -12,8 +12,7 @@ from leeward.adapters.settings import ServedCluster
 from leeward.disruption.controller import decide_once
 from leeward.errors import AccessDeniedError, AwsUnreachableError, InvalidInputError, ThrottledError
 from leeward.model.termination import CauseKind
-from leeward.ports import Ports
-from leeward.ports.places import AwsPorts
+from leeward.ports import AwsPorts, Ports
 from leeward.reconcile.reconciler import reconcile_once
 from leeward.sync.controller import sync_once
 from leeward.termination import steps
