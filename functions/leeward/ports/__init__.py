@@ -59,8 +59,8 @@ class AwsPorts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ports(AwsPorts):
-    """All ports; a step takes those that it needs. The AWS ports act in the one account and Region of the deployment, or
-    in those of `place`; where there are several places, in none before one is chosen.
+    """All ports; a step takes those that it needs. The AWS ports act in the one account and Region of the deployment,
+    or in those of `place`; where there are several places, in none before one is chosen.
     """
 
     clock: Clock

@@ -27,8 +27,8 @@ OF_ACCOUNTS = (
         breaks=edited(
             edit(
                 "leeward.ports.Ports._act_in",
-                "getattr(place.aws, field.name)",
-                "getattr(self.places[0].aws, field.name)",
+                "place.aws.by_name()",
+                "self.places[0].aws.by_name()",
             )
         ),
         rules=frozenset({Rule.ACCOUNT}),
