@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from leeward.errors import InvalidInputError
-from leeward.policy.references import EXPECTED, refers
+from leeward.policy.parse import EXPECTED, refers
 
 _SHOWN = 60  # characters of a value that a message repeats
 

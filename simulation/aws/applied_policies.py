@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from leeward.policy.applied import AppliedPolicies
+from leeward.policy.document import AppliedPolicies
 
 
 class SimPolicyStore:

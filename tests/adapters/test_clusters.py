@@ -12,7 +12,7 @@ from leeward.adapters.pauses import KnownPauses
 from leeward.adapters.settings import ServedCluster
 from leeward.errors import ClusterGoneError, ClusterUnreachableError, InvalidPolicyError
 from leeward.model.pause import PauseRecord
-from leeward.policy.applied import AppliedPolicies
+from leeward.policy.document import AppliedPolicies
 from simulation.aws.applied_policies import SimPolicyStore
 from tests.fakes.clock import FakeClock
 

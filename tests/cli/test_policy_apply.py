@@ -8,8 +8,7 @@ import jsonschema
 import pytest
 
 from leeward.adapters import wiring
-from leeward.policy.applied import AppliedPolicies
-from leeward.policy.document import ClusterPolicies, ClusterSettings
+from leeward.policy.document import AppliedPolicies, ClusterPolicies, ClusterSettings
 from leeward.policy.parse import parse_documents
 from tests.fakes.builders import CLUSTER
 from tests.fakes.deployment import FakeDeployment

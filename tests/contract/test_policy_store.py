@@ -9,7 +9,7 @@ from moto import mock_aws
 from leeward.adapters.aws.applied_policies import DynamoPolicies
 from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.table import DynamoTable
-from leeward.policy.applied import LARGEST, AppliedPolicies
+from leeward.policy.document import LARGEST_SET, AppliedPolicies
 from simulation.aws.applied_policies import SimPolicyStore
 from tests.contract.tables import TABLES, a_table
 
@@ -53,7 +53,7 @@ def test_only_who_read_the_newest_version_writes(store):
 
 
 def test_the_largest_set_fits_one_item(store):
-    assert store.write(replace(SET, documents=(("01-web", "x" * LARGEST),))) is not None
+    assert store.write(replace(SET, documents=(("01-web", "x" * LARGEST_SET),))) is not None
 
 
 def test_where_nothing_is_deployed_nothing_is_applied():

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leeward.budgets.counts import all_allowances
+from leeward.budgets.usage import all_allowances
 from leeward.cluster.facets import Known
 from leeward.disruption.command import MethodName
 from leeward.disruption.methods import ORDER

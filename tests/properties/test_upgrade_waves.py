@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leeward.budgets.pdb_index import PdbIndex
+from leeward.budgets.pdb import PdbIndex
 from leeward.model.pod import Owner, Pod, PodDisruptionBudget
 from leeward.upgrade.waves.model import (
     ClusterConstraints,

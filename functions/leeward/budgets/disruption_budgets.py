@@ -1,6 +1,6 @@
 """Disruption budgets of a policy: how many nodes they allow to be disrupted at once.
 
-Decides from counts; `budgets.counts` counts the nodes of a snapshot. Which nodes count as disrupted is decided here."""
+Decides from counts; `budgets.usage` counts the nodes of a snapshot. Which nodes count as disrupted is decided here."""
 
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from leeward.budgets.pdb_index import PdbIndex
+from leeward.budgets.pdb import PdbIndex
 from leeward.model.pod import Deployment, Pod, PodDisruptionBudget
 from leeward.model.times import format_instant, parse_instant
 

@@ -2,7 +2,7 @@
 
 Applies the Eviction API's own rules (policy/v1) to the status of the budgets. Calls no API."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -11,6 +11,7 @@ from leeward.model.pod import Pod, PodDisruptionBudget, scaled
 from leeward.model.visible import visible
 
 PENDING = "Pending"
+_Labels = tuple[tuple[str, str], ...]
 
 
 class Forbids(StrEnum):
@@ -141,3 +142,45 @@ def _why(budget: PodDisruptionBudget, pod: Pod) -> Forbids:
 def _forbids(budget: PodDisruptionBudget, pod: Pod) -> bool:
     none = budget.disruptions_allowed <= 0 or not budget.processed
     return none and (pod.ready or not evicts_unready(budget))
+
+
+class PdbIndex:
+    """Index of the budgets that select a pod.
+
+    A budget with `matchLabels` can only select pods that carry its first pair; the others are matched with every pod of
+    their namespace. Pods of one workload share their labels, so that most lookups are cached.
+    """
+
+    def __init__(self, budgets: Iterable[PodDisruptionBudget]) -> None:
+        self._by_pair: dict[tuple[str, str, str], list[PodDisruptionBudget]] = {}
+        self._others: dict[str, list[PodDisruptionBudget]] = {}
+        self._known: dict[tuple[str, _Labels], tuple[PodDisruptionBudget, ...]] = {}
+        for budget in budgets:
+            pairs = ((budget.selector or {}).get("matchLabels") or {}).items()
+            if pairs:
+                key, value = min(pairs)
+                self._by_pair.setdefault((budget.namespace, key, value), []).append(budget)
+            else:
+                self._others.setdefault(budget.namespace, []).append(budget)
+
+    def selecting(self, pod: Pod) -> tuple[PodDisruptionBudget, ...]:
+        """Return the budgets that select the pod, by name."""
+        labels = tuple(pod.labels.items())
+        budgets = self._known.get((pod.namespace, labels))
+        if budgets is None:
+            possible = [*self._others.get(pod.namespace, ())]
+            for key, value in labels:
+                possible += self._by_pair.get((pod.namespace, key, value), ())
+            selecting = (budget for budget in possible if budget.selects(pod))
+            budgets = tuple(sorted(selecting, key=lambda budget: budget.name))
+            self._known[pod.namespace, labels] = budgets
+        return budgets
+
+    def why_blocked(self, pod: Pod) -> str:
+        """Return which budgets forbid evicting the pod now, empty when none does; in Karpenter's wording, if any."""
+        names = blocking_budgets(pod, self.selecting(pod))
+        if not names:
+            return ""
+        if len(names) > 1:
+            return f"{', '.join(names)} all select pod {pod.key}: the API evicts no such pod"
+        return f"{names[0]} prevents pod evictions ({pod.key})"

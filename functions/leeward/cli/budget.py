@@ -1,12 +1,12 @@
 """`leeward inspect budget`: how many nodes may be disrupted now, for each policy and reason.
 
-Decides how the result is printed; `leeward.budgets.counts` decides what counts."""
+Decides how the result is printed; `leeward.budgets.usage` decides what counts."""
 
 import argparse
 from collections.abc import Sequence
 from typing import Any
 
-from leeward.budgets.counts import Allowance, all_allowances
+from leeward.budgets.usage import Allowance, all_allowances
 from leeward.cli.cluster_state import cluster_of
 from leeward.cli.output import emit
 from leeward.cli.tables import Table

@@ -12,8 +12,7 @@ from leeward.cli.member import profile_of
 from leeward.cli.output import emit
 from leeward.cli.pause.switch import served_clusters
 from leeward.errors import InvalidInputError, InvalidPolicyError, RecordChangedError, TerminalError
-from leeward.policy.applied import LARGEST, AppliedPolicies
-from leeward.policy.document import ClusterPolicies, ClusterSettings
+from leeward.policy.document import LARGEST_SET, AppliedPolicies, ClusterPolicies, ClusterSettings
 from leeward.policy.write import parameters
 
 APPLY = "policy apply"
@@ -66,8 +65,8 @@ def _documents(policies: ClusterPolicies) -> tuple[tuple[str, str], ...]:
         )
     documents = tuple(parameters(policies))
     size = AppliedPolicies(cluster="", documents=documents).size
-    if size > LARGEST:
-        raise InvalidPolicyError(f"policies: found {size} bytes as canonical JSON, expected at most {LARGEST}")
+    if size > LARGEST_SET:
+        raise InvalidPolicyError(f"policies: found {size} bytes as canonical JSON, expected at most {LARGEST_SET}")
     return documents
 
 

@@ -17,7 +17,7 @@ from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 
 from leeward.budgets.disruption_budgets import why_disrupted
-from leeward.budgets.pdb_index import PdbIndex
+from leeward.budgets.pdb import PdbIndex
 from leeward.disruption.balanced import BALANCED, BalancedShare, Totals, totals_of
 from leeward.disruption.balanced import disruption_cost as balanced_cost
 from leeward.disruption.do_not_disrupt import why_node_stays, why_pod_stays

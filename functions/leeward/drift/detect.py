@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from leeward.drift.desired import lacks_of_new_nodes, of_desired, of_requirements, registers
+from leeward.drift.differences import lacks_of_new_nodes, of_desired, of_hidden, of_instance, of_requirements, registers
 from leeward.drift.evidence import SHOWN, Evidence, remembered
-from leeward.drift.launched import of_hidden, of_instance
 from leeward.drift.reasons import Field, Reason
 from leeward.drift.template_hash import fields_of, read, written
 from leeward.model import well_known

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from leeward.budgets.disruption_budgets import allowance_among, tightest, why_disrupted
-from leeward.budgets.pdb_index import PdbIndex
+from leeward.budgets.pdb import PdbIndex
 from leeward.cluster.facets import known_or
 from leeward.cluster.state import ClusterState
 from leeward.evacuation.pods import StuckPod, Volumes, never_evicted, refused_pods, stuck_pods

@@ -7,8 +7,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from leeward.budgets.pdb import Forbids, refusal
-from leeward.budgets.pdb_index import PdbIndex
+from leeward.budgets.pdb import Forbids, PdbIndex, refusal
 from leeward.model.pod import Pod
 from leeward.model.subnet import Subnet
 from leeward.placement.replacement import leaving_pods

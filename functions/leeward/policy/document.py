@@ -4,7 +4,7 @@ Field names are the document's, in Python's spelling; durations are timedeltas, 
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
 from math import ceil
 
@@ -13,6 +13,7 @@ from leeward.policy.repair import DEFAULT_REPAIR, RepairPolicy
 
 SHORTEST_TIMEOUT = 300  # seconds: the drain heartbeats at half of it; a lost event costs a reconciler run, not the pods
 MOST_TIMEOUTS = 100  # Auto Scaling ends a hook after so many time-outs, and after 48 hours
+LARGEST_SET = 350_000  # bytes of all documents together: an item of the table holds 400 KB, names and caller included
 
 
 class Rebalance(StrEnum):
@@ -285,3 +286,19 @@ class ClusterPolicies:
     # version of the set that `leeward policy apply` has written, 0 where the deployment names the policies or none are
     applied: int = 0
     pauses: Pauses = NOT_PAUSED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppliedPolicies:
+    """Applied policies of a cluster."""
+
+    cluster: str
+    version: int = 0  # 0 where none was ever applied
+    documents: tuple[tuple[str, str], ...] = ()  # (`NN-NAME`, canonical JSON) in the order in which policies are tried
+    by: str = ""  # ARN of the caller
+    at: datetime | None = None
+
+    @property
+    def size(self) -> int:
+        """Bytes of all documents."""
+        return sum(len(text.encode()) for _, text in self.documents)

@@ -1,19 +1,24 @@
 """Parser of JSON or YAML objects into the policies of one cluster, or one refusal that names every error.
 
-Decides which documents there may be; their keys are in `sections.py`, their defaults in `document.py`."""
+Decides which documents there may be; their keys are in `sections.py`, their defaults in `document.py`. A text that AWS
+would replace by another value when the policy becomes a parameter is refused. CloudFormation reads
+`{{resolve:secretsmanager:NAME}}` anywhere in a template as that secret, with the rights of the principal that deploys.
+Systems Manager refuses a value with `{{`, so no policy can need it. `${` begins a name that CloudFormation substitutes,
+and both marks of the CDK's tokens stand for attributes of other resources."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, assert_never
 
 from leeward.errors import InvalidPolicyError
-from leeward.policy import repair_section, sections
+from leeward.policy import sections
 from leeward.policy.disruption_section import disruption, windows
 from leeward.policy.document import ClusterPolicies, ClusterSettings, NodePolicy
 from leeward.policy.fields import Problems, Section, shown
-from leeward.policy.references import refuse_references
-from leeward.policy.webhook_section import webhook
+from leeward.policy.sections import webhook
 
+OPENINGS = ("{{", "${", "#{Token[")
+EXPECTED = f"text without {', '.join(OPENINGS)}, which deployments read as a reference to another value"
 API_VERSION = "leeward.dev/v1"
 NODE_POLICY, CLUSTER_SETTINGS = "NodePolicy", "ClusterSettings"
 KINDS = (NODE_POLICY, CLUSTER_SETTINGS)
@@ -77,7 +82,7 @@ def _node_policy(metadata: Section, spec: Section) -> NodePolicy:
         node=sections.node(spec),
         disruption=disruption(spec),
         finalizer=spec.boolean("finalizer", False),
-        repair=repair_section.repair(spec),
+        repair=sections.repair(spec),
         cni=sections.cni(spec),
         template=sections.template(spec),
         on_shift=sections.on_shift(spec),
@@ -126,3 +131,35 @@ def _conflicts(parsed: Sequence[tuple[str, Document]], cluster: str) -> list[str
         first.setdefault(key, source)
         lines += problems.lines
     return lines
+
+
+def refers(text: str) -> bool:
+    """Return whether a deployment may read a part of the text as a reference."""
+    return any(opening in text for opening in OPENINGS)
+
+
+def refuse_references(document: Any, problems: Problems) -> None:
+    """Record each text of the document, keys too, that may be read as a reference. A path that has been refused
+    already is not reported again.
+    """
+    for path, found in _texts(document, problems):
+        if refers(found) and not any(line.startswith(f"{problems.source}: {path}: ") for line in problems.lines):
+            problems.add(path, shown(found), EXPECTED)
+
+
+def _texts(document: Any, problems: Problems) -> Iterator[tuple[str, str]]:
+    """Yield (path, text) of each key and value, in the document's order."""
+    waiting: list[tuple[str, Any]] = [("", document)]
+    while waiting:
+        path, value = waiting.pop()
+        inner: list[tuple[str, Any]] = []
+        if isinstance(value, str):
+            yield path, value
+        elif isinstance(value, Mapping):
+            section = Section(value, path, problems)
+            inner = [
+                entry for key, item in value.items() for entry in ((section.at(key), key), (section.at(key), item))
+            ]
+        elif isinstance(value, list | tuple):
+            inner = [(f"{path}[{index}]", item) for index, item in enumerate(value)]
+        waiting += reversed(inner)

@@ -1,14 +1,19 @@
 """Keys of `kind: NodePolicy` under `spec`: names, ranges and contradictions, section by section.
 
 Defaults come from the dataclasses in `document.py`; `parse.py` splits whole documents, `disruption_section.py` has
-`spec.disruption` with its budgets and windows, `repair_section.py` has `spec.repair`."""
+`spec.disruption` with its budgets and windows.
+
+`spec.webhook`: policies are plain parameters and parts of the deployment's template, so a URL that holds a secret is
+refused. A URL that EventBridge does not call is refused here, so that `leeward policy validate` and the deployment
+agree."""
 
 import re
 from datetime import timedelta
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 from leeward.model.well_known import DO_NOT_DISRUPT, PREFIX
-from leeward.policy.disruption_section import count_or_share, windows
+from leeward.policy.disruption_section import COUNT_OR_SHARE, count_or_share, windows
 from leeward.policy.document import (
     Canary,
     DesiredNode,
@@ -23,8 +28,11 @@ from leeward.policy.document import (
     Selector,
     TemplatePolicy,
     UpdatePolicy,
+    Webhook,
+    WebhookFormat,
 )
 from leeward.policy.fields import Section, is_text, shown
+from leeward.policy.repair import DEFAULT_CONDITIONS, NO_REPAIR, RepairAction, RepairCondition, RepairPolicy
 
 CNI_VARIABLES = (  # variables that decide how many IPs a node takes, and whether they can be counted
     "WARM_ENI_TARGET",
@@ -48,6 +56,19 @@ TAINT_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 AUTO_AFTER = timedelta(hours=72)  # of an image, for others to find what is wrong with it
 _SECOND = timedelta(seconds=1)
 _ACCOUNT = re.compile(r"[0-9]{12}")
+_CHARACTERS = r"(?:%[0-9A-Fa-f]{2}|[A-Za-z0-9_.!~*';/?:@&=+$,()-])"  # of an API destination's InvocationEndpoint
+_LOCAL = r"http://(?:127\.0\.0\.1|localhost)[:/]"  # only a local EventBridge reaches it
+_URL = re.compile(rf"(?=.{{1,2048}}$)(?:https://(?!/){_CHARACTERS}|{_LOCAL}){_CHARACTERS}*")
+_URL_EXPECTED = "a URL that EventBridge calls: https://, at most 2,048 of the characters that a URL has unescaped"
+_SECRET = re.compile(r"arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:[A-Za-z0-9/_+=.@-]+")
+_VERSION = re.compile(r"[A-Za-z0-9-]{32,64}")
+_HEADER = re.compile(r"(?!(?i:leeward-event)$)[A-Za-z][A-Za-z0-9-]{0,99}")
+_SECRET_NAME = re.compile(r"token|secret|passw|pwd|signature|auth|key|credential|jwt|^(sig|code|sas|hmac|pass)$", re.I)
+_RANDOM = re.compile(r"(?=.*\d)[A-Za-z0-9+/=_.~-]{20,}")  # as long and mixed as generated values are
+_OWN_PLACE = frozenset({WebhookFormat.TEAMS, WebhookFormat.PAGERDUTY})  # of the secret, which is no header
+_FIX = "no secret in a URL: put it into Secrets Manager and name it in secretArn"
+STATUSES = ("True", "False", "Unknown")
+READY_IS_ELSEWHERE = "a condition other than Ready, which notReadyAfter is about"
 
 
 def selector(spec: Section) -> Selector:
@@ -271,3 +292,107 @@ def _variable(value: Any) -> str:
     if isinstance(value, bool | int):
         return shown(value)
     return _any_text(value)
+
+
+def webhook(spec: Section) -> Webhook | None:
+    """Read `spec.webhook`; None when there is none."""
+    if not spec.has("webhook"):
+        return None
+    default = Webhook(url="")
+    with spec.section("webhook") as section:
+        url = section.read("url", "", _url, _URL_EXPECTED)
+        if not section.has("url"):
+            section.refuse("url", _URL_EXPECTED)
+        elif secret := url and _secret_in(url):
+            section.refuse("url", _FIX, secret)
+        wanted = WebhookFormat(section.word("format", default.format, [one.value for one in WebhookFormat]))
+        arn = section.read("secretArn", None, _matched(_SECRET), "the ARN of a secret in Secrets Manager")
+        version = section.read("secretVersion", None, _matched(_VERSION), "the id of a version of the secret")
+        header = section.read("header", default.header, _matched(_HEADER), "the name of an HTTP header of your own")
+        for key in ("secretVersion", "header"):
+            if section.has(key) and not section.has("secretArn"):
+                section.refuse(key, "secretArn beside it")
+        if wanted is WebhookFormat.PAGERDUTY and not section.has("secretArn"):
+            section.refuse("secretArn", "the ARN of a secret with the integration key: format pagerduty needs it")
+        if wanted in _OWN_PLACE and section.has("header"):
+            section.refuse("header", f"none: format {wanted} has its own place for the secret")
+        return Webhook(url=url, format=wanted, secret_arn=arn, secret_version=version, header=header)
+
+
+def _url(value: Any) -> str:
+    if not is_text(value) or not _URL.fullmatch(value):
+        raise ValueError("no URL")
+    urlsplit(value)  # ValueError for a host that is none
+    return value
+
+
+def _secret_in(url: str) -> str | None:
+    """Return which part of the URL looks like a secret, without its value."""
+    parts = urlsplit(url)
+    if "@" in parts.netloc:
+        return "a user or password before the host"
+    for name, value in parse_qsl(parts.query, keep_blank_values=True):
+        if _SECRET_NAME.search(name) or _RANDOM.fullmatch(value):
+            return f"a query parameter that looks like a secret ({name})"
+    return None
+
+
+def _matched(pattern: re.Pattern[str]) -> Any:
+    def read(value: Any) -> str:
+        if not isinstance(value, str) or not pattern.fullmatch(value):
+            raise ValueError("no match")
+        return value
+
+    return read
+
+
+def repair(spec: Section) -> RepairPolicy:
+    """Read `spec.repair`. Without the section nothing is repaired."""
+    if not spec.has("repair"):
+        return NO_REPAIR
+    default = RepairPolicy()
+    with spec.section("repair") as section:
+        default_limit = (default.max_unhealthy, default.max_unhealthy_percent)
+        limit, percent = section.read("maxUnhealthy", default_limit, count_or_share, COUNT_OR_SHARE)
+        return RepairPolicy(
+            not_ready_after=section.duration("notReadyAfter", default.not_ready_after),
+            impaired_after=section.duration("impairedAfter", default.impaired_after),
+            max_unhealthy=limit,
+            max_unhealthy_percent=percent,
+            conditions=_conditions(section),
+            imports_from_eks=section.choice("nodeRepairConfig", default.imports_from_eks, yes="import", no="ignore"),
+        )
+
+
+def _conditions(repair_section: Section) -> tuple[RepairCondition, ...]:
+    """Read the list, which replaces the default one; an empty list switches conditions off."""
+    entries = repair_section.sections("conditions")
+    if entries is None:
+        return DEFAULT_CONDITIONS
+    conditions: list[RepairCondition] = []
+    for entered in entries:
+        with entered as section:
+            condition = _condition(section)
+            if any(_key(condition) == _key(other) for other in conditions):
+                section.refuse("type", "each type, status and reason once")
+            conditions.append(condition)
+    return tuple(conditions)
+
+
+def _condition(section: Section) -> RepairCondition:
+    kind, default = section.text("type", ""), RepairCondition(type="")
+    if not section.has("type"):
+        section.refuse("type", "a condition's type, such as KernelReady")
+    if kind == "Ready":
+        section.refuse("type", READY_IS_ELSEWHERE)
+    return RepairCondition(
+        type=kind,
+        status=section.word("status", default.status, STATUSES),
+        after=section.duration("after", default.after),
+        action=RepairAction(section.word("action", default.action, tuple(RepairAction))),
+        reason=section.text("reason", ""),
+    )
+
+
+def _key(condition: RepairCondition) -> tuple[str, str, str]:
+    return condition.type, condition.status, condition.reason

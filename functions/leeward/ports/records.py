@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from leeward.model.subnet import IpReservation, Pool, Reservations
     from leeward.model.termination import Cause, LaunchPlan, Outcome, Replacement, Subject, TerminationRecord
     from leeward.model.zonal_shift import ZonalShifts, ZoneRecord
-    from leeward.policy.applied import AppliedPolicies
+    from leeward.policy.document import AppliedPolicies
     from leeward.upgrade.record import UpgradeRecord
 
 COUNTED = timedelta(seconds=30)  # length of the slots of a counter, of which two are summed

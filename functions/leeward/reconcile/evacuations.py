@@ -8,7 +8,7 @@ the terminations of the evacuation have ended."""
 from collections.abc import Iterable
 from dataclasses import replace
 
-from leeward.budgets.pdb_index import PdbIndex
+from leeward.budgets.pdb import PdbIndex
 from leeward.cluster.facets import Known, known_or
 from leeward.cluster.state import ClusterState
 from leeward.evacuation.plan import EvacuationInputs, NodeVerdict, Standing, plan_evacuation

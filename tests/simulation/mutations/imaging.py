@@ -40,7 +40,7 @@ OF_ALIASES = (
         story="compares the image as the template names it",
         breaks=edited(
             edit(
-                "leeward.drift.launched.of_instance",
+                "leeward.drift.differences.of_instance",
                 'if launch.image.startswith("ami-") and instance.image and',
                 "if launch.image and instance.image and",
             )

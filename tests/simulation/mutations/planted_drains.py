@@ -233,7 +233,7 @@ OF_DRAINS = (
         story="counts every node of the policy's groups",
         edits=(
             edit(
-                "leeward.budgets.counts._passing",
+                "leeward.budgets.usage._passing",
                 "role_of(lifecycle) in NOT_IN_SERVICE",
                 "role_of(lifecycle) in NOT_IN_SERVICE - {LifecycleRole.STANDBY}",
             ),

@@ -11,7 +11,7 @@ OF_DRIFT = (
         story="compares the security groups one to one",
         edits=(
             edit(
-                "leeward.drift.launched.of_instance",
+                "leeward.drift.differences.of_instance",
                 "set(have.security_groups) - added != set(want.security_groups)",
                 "set(have.security_groups) != set(want.security_groups)",
             ),

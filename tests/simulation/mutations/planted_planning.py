@@ -272,7 +272,7 @@ OF_PLANNING = (
     Planted(
         name="a policy without a repair section repairs",
         story="takes what is absent for what is empty",
-        edits=(edit("leeward.policy.repair_section.repair", 'if not spec.has("repair"):', "if False:"),),
+        edits=(edit("leeward.policy.sections.repair", 'if not spec.has("repair"):', "if False:"),),
         tests=("tests/unit/policy/test_parse.py",),
     ),
     Planted(

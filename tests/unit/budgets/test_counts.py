@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from leeward.budgets.counts import all_allowances
+from leeward.budgets.usage import all_allowances
 from leeward.policy.document import Window
 from tests.unit.disruption.fleet import NOON, ZONES, a_budget, a_fleet, a_policy, rules
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from leeward.budgets.counts import all_allowances
+from leeward.budgets.usage import all_allowances
 from leeward.disruption.candidates import candidates
 from leeward.disruption.observation import with_records
 from leeward.disruption.targets import targets

@@ -28,7 +28,7 @@ from leeward.policy.document import (
     WebhookFormat,
     Window,
 )
-from leeward.policy.references import refers
+from leeward.policy.parse import refers
 from leeward.policy.repair import NO_REPAIR, RepairAction, RepairCondition, RepairPolicy
 from leeward.policy.sections import CNI_VARIABLES
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from leeward.adapters.aws.table import DynamoTable, Item
 from leeward.errors import ObjectGoneError
 from leeward.model.times import format_instant, parse_instant
-from leeward.policy.applied import AppliedPolicies
+from leeward.policy.document import AppliedPolicies
 
 POLICIES = "policies"  # first part of an item's key
 

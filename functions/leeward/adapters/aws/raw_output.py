@@ -18,7 +18,7 @@ from leeward.adapters.aws.launch_templates import NO_TEMPLATE, TYPES_PER_CALL, h
 from leeward.errors import InvalidPolicyError, TerminalError
 from leeward.model.instance_status import IMPAIRED
 from leeward.model.launch import LaunchTemplateRef
-from leeward.policy.applied import AppliedPolicies
+from leeward.policy.document import AppliedPolicies
 from leeward.ports.raw import Raw
 
 CONFIGURATIONS_PER_CALL = 50  # DescribeLaunchConfigurations' names

@@ -9,8 +9,7 @@ from datetime import datetime, timedelta
 from typing import TypeVar
 
 from leeward.blockers.inputs import NodeInputs, ProtectionOwner, drain_ends_at, waiting_hooks
-from leeward.budgets.pdb import refusal
-from leeward.budgets.pdb_index import PdbIndex
+from leeward.budgets.pdb import PdbIndex, refusal
 from leeward.cli.upgrade.status import group_status
 from leeward.errors import InvalidInputError
 from leeward.model.attachment import VolumeAttachment, claims_of

@@ -8,8 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from leeward.budgets.pdb import blocking_budgets
-from leeward.budgets.pdb_index import PdbIndex
+from leeward.budgets.pdb import PdbIndex, blocking_budgets
 from leeward.disruption.do_not_disrupt import node_opt_outs, pod_opt_outs
 from leeward.model import well_known
 from leeward.model.facts import Prices

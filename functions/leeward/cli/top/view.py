@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from leeward.budgets.pdb_index import PdbIndex
+from leeward.budgets.pdb import PdbIndex
 from leeward.cli.tables import Table, fields
 from leeward.cli.top.keys import DOWN
 from leeward.cli.top.nodes import MILLI, NodeState, TopFacts, TopNode, blockers_of_pod

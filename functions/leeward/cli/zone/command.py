@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from leeward.budgets.pdb_index import PdbIndex
+from leeward.budgets.pdb import PdbIndex
 from leeward.cli.cluster_state import cluster_of
 from leeward.cli.confirmation import add_yes, check_can_ask, confirm
 from leeward.cli.context import ClusterContext

@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from leeward.budgets.counts import CountedNode, counted
 from leeward.budgets.disruption_budgets import allowance_among, upgrade_budgets
-from leeward.budgets.pdb import refusal
-from leeward.budgets.pdb_index import PdbIndex
+from leeward.budgets.pdb import PdbIndex, refusal
+from leeward.budgets.usage import CountedNode, counted
 from leeward.model.alarm import AlarmReading
 from leeward.model.group import Group
 from leeward.model.image import Image

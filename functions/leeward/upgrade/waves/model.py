@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from leeward.budgets.pdb_index import PdbIndex
+from leeward.budgets.pdb import PdbIndex
 from leeward.model.pod import Pod, PodDisruptionBudget
 
 
