@@ -289,7 +289,7 @@ def blockers(inputs: NodeInputs, now: datetime) -> tuple[Blocker, ...]:
     collected += of_foreign_taints(inputs.node, now)
     if not inputs.instance_ended:
         collected += [*_planned(inputs, policy, now), *of_record(inputs, policy), *of_pods(inputs, now)]
-    return tuple(sorted(collected, key=_order))
+    return tuple(sorted(collected, key=lambda b: (b.pod is None, b.pod or "", b.kind.value, b.object)))
 
 
 def _planned(inputs: NodeInputs, policy: DrainPolicy, now: datetime) -> Iterator[Blocker]:
@@ -304,7 +304,3 @@ def _planned(inputs: NodeInputs, policy: DrainPolicy, now: datetime) -> Iterator
         options=inputs.options,
     )
     return of_plan(with_surges(plan, inputs.surged, inputs.budgets), inputs)
-
-
-def _order(blocker: Blocker) -> tuple[bool, str, str, str]:
-    return blocker.pod is None, blocker.pod or "", blocker.kind.value, blocker.object

@@ -8,7 +8,7 @@ A cheaper type is an estimate, for each node that consolidation has considered a
 architecture that holds what its pods request, if its group launched that type. It moves no pod and decides nothing. A
 node of a type is EC2's figures, less what is kept back on the group's own node."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from leeward.disruption.candidates import Candidate
@@ -22,7 +22,7 @@ from leeward.node_template.build import ExpectedNode
 from leeward.node_template.labels import ARCH, LABEL
 from leeward.node_template.resources import usable_memory
 from leeward.scheduling.node_sets import Admission
-from leeward.scheduling.nodes import NodeSpec, NodeTemplate
+from leeward.scheduling.nodes import NodeTemplate
 from leeward.scheduling.pods import PodSpec
 from leeward.snapshot.launchable import price_of
 
@@ -85,11 +85,7 @@ def _refusal(candidate: Candidate, target: LaunchTarget) -> tuple[str, str, str]
 def _refusals(pod: PodSpec, template: NodeTemplate) -> list[str]:
     needs = pod.needs
     admitted = Admission(tolerations=needs.tolerations, nodes=needs.nodes, platform=needs.platform)
-    return [admitted.refusal(node) for node in _nodes(template)]
-
-
-def _nodes(template: NodeTemplate) -> Iterable[NodeSpec]:
-    return (template.new_node(place, 0) for place in range(len(template.offerings)))
+    return [admitted.refusal(template.new_node(place, 0)) for place in range(len(template.offerings))]
 
 
 def _fix(pod: PodSpec, target: LaunchTarget) -> str:

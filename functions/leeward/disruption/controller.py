@@ -122,7 +122,10 @@ class _Planner:
             result.blocked[cluster] = long_blocked(seen)
             closed = record is None or not record.open
             plan = plan_in(seen) if closed else None
-        note = partial(_note_node, result, cluster)
+
+        def note(node: str, error: LeewardError) -> None:
+            result.note(f"{cluster}: {node}", error)
+
         kubernetes, writing = ports.clusters.kubernetes(cluster), WRITE * self.share
         result.annotated += write_annotations(changes, kubernetes, for_seconds(writing, ports.clock), note)
         result.events += write_drift_events(seen, changes, kubernetes, for_seconds(writing, ports.clock), note)
@@ -153,10 +156,6 @@ def search_budget(ports: Ports, share: float = 1.0) -> TimeBudget:
     if ports.budget is None:
         return budget
     return budget.part(max(0.0, ports.budget.left - AFTER_SEARCH))
-
-
-def _note_node(result: PlannerResult, cluster: str, node: str, error: LeewardError) -> None:
-    result.note(f"{cluster}: {node}", error)
 
 
 def claim_disruption(cluster: str, ports: Ports, by: str = "") -> DisruptionRecord | None:

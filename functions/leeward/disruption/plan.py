@@ -285,7 +285,9 @@ def revalidated(
                 unfit[number] = expensive or unplaced[command.nodes]
         if still is not None:
             left.remove(still)
-            commands[number] = _narrowed(commands[number], still)
+            # reduced to the nodes of an empty set that are still empty, or to the zones that are still possible
+            coming = still.replacements or commands[number].replacements
+            commands[number] = replace(commands[number], nodes=still.nodes, replacements=coming)
     record = record.remember_failed(unfit, snapshot.now) if unfit else record
     return replace(record.drop(dropped), commands=tuple(commands))
 
@@ -296,14 +298,6 @@ def _as_deletion(record: DisruptionRecord, number: int, command: Command) -> Com
     if command.decision is CommandDecision.DELETE or len(launched) < len(command.replacements):
         return command
     return replace(command, decision=CommandDecision.DELETE, replacements=())
-
-
-def _narrowed(command: Command, still: Command) -> Command:
-    """Return the command reduced to the nodes of an empty set that are still empty, or to the zones of a replacement
-    that are still possible.
-    """
-    coming = still.replacements or command.replacements
-    return replace(command, nodes=still.nodes, replacements=coming)
 
 
 def _why_expensive(record: DisruptionRecord, number: int, snapshot: ClusterSnapshot) -> str:

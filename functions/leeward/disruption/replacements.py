@@ -257,7 +257,8 @@ def adopt(record: DisruptionRecord, ports: Ports) -> DisruptionRecord:
     waiting = record.outstanding()
     groups = ports.groups.describe(sorted(set(waiting.values()))) if waiting else {}
     launched, awaited = dict(record.launched), dict(record.awaited)
-    for name, members in {name: _members(group) for name, group in groups.items()}.items():
+    for name, group in groups.items():
+        members = [member.id for member in group.instances if role_of(member.lifecycle) not in LEFT]
         keys = [key for key, group in waiting.items() if group == name]
         old = {*record.before[name].split(","), *record.launched}
         come = ports.instances.describe([member for member in members if member not in old])
@@ -267,7 +268,7 @@ def adopt(record: DisruptionRecord, ports: Ports) -> DisruptionRecord:
                 command=number, replacement=place, group=name, zone=new.zone, subnet=new.subnet
             )
             keys.remove(key)
-        if len(members) >= groups[name].desired < record.sizes[name] and len(come) < len(members):
+        if len(members) >= group.desired < record.sizes[name] and len(come) < len(members):
             awaited = {key: group for key, group in awaited.items() if key not in keys}
     after = replace(record, launched=launched, awaited=awaited)
     cancelled = {command_of(key) for key in record.awaited.keys() - awaited.keys()}
@@ -293,10 +294,6 @@ def announce(record: DisruptionRecord, before: DisruptionRecord, clock: Clock, c
             except LeewardError:
                 break
     return "; ".join(notices.values())
-
-
-def _members(group: Group) -> list[str]:
-    return [member.id for member in group.instances if role_of(member.lifecycle) not in LEFT]
 
 
 def _plans(record: DisruptionRecord) -> Mapping[str, PlannedReplacement]:

@@ -122,7 +122,8 @@ def ready(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> DisruptionR
     """
     before = read(run, ports.disruptions)
     record = adopt(before, ports)
-    wanted = {new: record.planned(key) for number in record.active_commands for new, key in _keys(record, number)}
+    launched = (new for number in record.active_commands for new in record.new_of(number))
+    wanted = {new: record.planned(record.launched[new].key) for new in launched}
     nodes = ports.clusters.kubernetes(run.cluster).nodes()
     instances, now = ports.instances.describe(wanted), ports.clock.now()
     state = readiness(wanted, instances, nodes, since=record.began, now=now)
@@ -259,10 +260,6 @@ def _prepare_groups(record: DisruptionRecord, launching: tuple[str, ...], ports:
     for name in raised:
         ports.group_changes.raise_to(name, maximum=most[name])
     return record
-
-
-def _keys(record: DisruptionRecord, number: int) -> list[tuple[str, str]]:
-    return [(new, record.launched[new].key) for new in record.new_of(number)]
 
 
 def _grows(record: DisruptionRecord, dropped: dict[int, str], clock: Clock) -> list[str]:

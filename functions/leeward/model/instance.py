@@ -34,7 +34,12 @@ class LaunchAttributes:
         named = profile if isinstance(profile, str) else (profile or {}).get("Name") or (profile or {}).get("Arn")
         monitoring = raw.get("Monitoring") or raw.get("InstanceMonitoring") or {}
         specs = raw.get("TagSpecifications") or ()
-        tags = {t["Key"]: t.get("Value", "") for one in specs if _of_instances(one) for t in one.get("Tags") or ()}
+        tags = {
+            t["Key"]: t.get("Value", "")
+            for one in specs
+            if one.get("ResourceType") == "instance"
+            for t in one.get("Tags") or ()
+        }
         metadata = raw.get("MetadataOptions")
         return cls(
             security_groups=_groups_of_template(raw),
@@ -56,10 +61,6 @@ class LaunchAttributes:
             tags={tag["Key"]: tag.get("Value", "") for tag in raw.get("Tags", ())},
             monitoring=None if state is None else state in {"enabled", "pending"},
         )
-
-
-def _of_instances(specification: Mapping[str, Any]) -> bool:
-    return specification.get("ResourceType") == "instance"
 
 
 def _groups_of_template(raw: Mapping[str, Any]) -> tuple[str, ...] | None:

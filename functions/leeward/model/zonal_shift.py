@@ -119,7 +119,7 @@ def _evacuation_json(one: Evacuation) -> dict[str, Any]:
         "groups": list(one.groups),
         "sizes": {name: [size.minimum, size.desired, size.maximum] for name, size in sorted(one.sizes.items())},
         "suspended": list(one.suspended),
-        "returned": _instant(one.returned),
+        "returned": format_instant(one.returned) if one.returned is not None else None,
     }
 
 
@@ -135,16 +135,8 @@ def _evacuation(raw: Mapping[str, Any]) -> Evacuation:
             for name, (minimum, desired, maximum) in raw["sizes"].items()
         },
         suspended=tuple(raw["suspended"]),
-        returned=_parsed(raw["returned"]),
+        returned=parse_instant(raw["returned"]) if raw["returned"] is not None else None,
     )
-
-
-def _instant(at: datetime | None) -> str | None:
-    return None if at is None else format_instant(at)
-
-
-def _parsed(text: str | None) -> datetime | None:
-    return None if text is None else parse_instant(text)
 
 
 class ShiftKind(StrEnum):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from leeward.model.instance_type import InstanceType
 from leeward.model.subnet import Subnet
-from leeward.placement.cni import CniSettings, NodeIps, node_ips
+from leeward.placement.cni import CniSettings, node_ips
 
 CNI_ROLE_TAG = "kubernetes.io/role/cni"
 _CUSTOM_NETWORK = "AWS_VPC_K8S_CNI_CUSTOM_NETWORK_CFG"  # ENIConfigs name the subnets then, and no tag does
@@ -119,9 +119,5 @@ def demand_of(accounting: Accounting, settings: CniSettings, types: Sequence[Ins
         accounting = replace(accounting, on=False, why=f"the network limits of {of} are not known")
     if not accounting.on:
         return Demand(accounting=accounting, ips=1, pods=pods, millicores=cores, types=names)
-    ips = max(_held(settings, kind, pods).subnet_ips for kind in types)
+    ips = max(node_ips(settings, kind, min(pods, node_ips(settings, kind, 0).max_pods)).subnet_ips for kind in types)
     return Demand(accounting=accounting, ips=ips, pods=pods, millicores=cores, types=names)
-
-
-def _held(settings: CniSettings, kind: InstanceType, pods: int) -> NodeIps:
-    return node_ips(settings, kind, min(pods, node_ips(settings, kind, 0).max_pods))

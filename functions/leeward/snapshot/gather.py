@@ -73,7 +73,8 @@ def gather(
     subnets = ports.network.subnets(sorted({name for group in selected for name in groups[group].subnets}))
     warnings: list[str] = []
     shifts = _shifts(cluster, ports.catalog, warnings)
-    launches = _Launches(ports, cluster, groups, selected, instances, _usable(subnets, shifts), objects)
+    usable = {name: subnet for name, subnet in subnets.items() if subnet.zone not in shifts.zones}
+    launches = _Launches(ports, cluster, groups, selected, instances, usable, objects)
     prices = known_prices(ports.price_list, ports.catalog, cluster, launches.types, launches.zones, now, warnings)
     facts = launches.facts(prices)
     settings = launched_from((groups[name] for name in selected), ports.launches, launches.looked.values())
@@ -279,11 +280,6 @@ def known_prices(
     return Prices(on_demand=on_demand, spot=spot)
 
 
-def _usable(subnets: Mapping[str, Subnet], shifts: ZonalShifts) -> dict[str, Subnet]:
-    """Return the subnets in which a node may be launched: those of zones without a zonal shift."""
-    return {name: subnet for name, subnet in subnets.items() if subnet.zone not in shifts.zones}
-
-
 def _shifts(cluster: str, catalog: Catalog, warnings: list[str]) -> ZonalShifts:
     """Return the zonal shifts. Without the table, or the permission to read it, none is known; raises any other error,
     because a plan must not remove a node in a shifted zone.
@@ -340,7 +336,11 @@ def with_platforms(snapshot: ClusterSnapshot) -> tuple[PodSpec, ...]:
             return pod
         key = id(pod.needs), (system, architecture)
         if key not in needs:
-            wanted = tuple(_equals(label, value) for label, value in ((OS, system), (ARCH, architecture)) if value)
+            wanted = tuple(
+                LabelRequirement(key=label, operator=Operator.IN, values=(value,))
+                for label, value in ((OS, system), (ARCH, architecture))
+                if value
+            )
             needs[key] = replace(pod.needs, platform=wanted)
         return replace(pod, needs=needs[key])
 
@@ -353,7 +353,3 @@ def _platform(snapshot: ClusterSnapshot, node: Node) -> Platform:
     launched = {one.labels.get(ARCH) for one in launchable.expected.values()} if launchable else set()
     free = len(launched) > 1 or (policy is not None and policy.disruption.architecture == ANY_ARCHITECTURE)
     return node.labels.get(OS, ""), "" if free else node.labels.get(ARCH, "")
-
-
-def _equals(key: str, value: str) -> LabelRequirement:
-    return LabelRequirement(key=key, operator=Operator.IN, values=(value,))

@@ -101,7 +101,8 @@ class SingleNodeConsolidation:
         expensive = reason_not_worth([candidate], target.cheapest)
         if expensive:
             cheapest = dollars(target.cheapest)
-            return f"{expensive} ({target.group} costs {cheapest} or more an hour, the node {_price(candidate)})"
+            price = "unknown" if candidate.price is None else dollars(candidate.price)
+            return f"{expensive} ({target.group} costs {cheapest} or more an hour, the node {price})"
         spot = why_no_spot(candidate, target)
         if spot:
             return spot
@@ -128,10 +129,6 @@ class SingleNodeConsolidation:
         if not self._no_targets:
             return "no group can launch anything in its place"
         return "; ".join(f"group {name} is no target: {why}" for name, why in sorted(self._no_targets.items()))
-
-
-def _price(candidate: Candidate) -> str:
-    return "unknown" if candidate.price is None else dollars(candidate.price)
 
 
 class Consolidation:

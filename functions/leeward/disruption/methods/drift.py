@@ -4,8 +4,6 @@ A group whose new nodes would drift as well is never rolled: the fix is an upgra
 policy (docs/features.md, K15). Source: Karpenter v0.30, pkg/controllers/deprovisioning/drift.go; the oldest drift
 first, as in current Karpenter."""
 
-from datetime import datetime
-
 from leeward.disruption.candidates import Candidate
 from leeward.disruption.command import MethodName, MethodOutcome
 from leeward.disruption.methods.method import no_section, replace_in_turn
@@ -34,7 +32,12 @@ class Drift:
 
     def decide(self, state: PlanningState) -> MethodOutcome:
         """Return as many commands as budgets allow."""
-        return replace_in_turn(self, state, rank=lambda one: _since(state, one), said=_said)
+        return replace_in_turn(
+            self,
+            state,
+            rank=lambda candidate: state.drift[candidate.name].since or state.snapshot.now,
+            said=lambda candidate: state.drift[candidate.name].summary,
+        )
 
 
 def _why_no_replacement(drifted: Drifted) -> str:
@@ -47,11 +50,3 @@ def _why_no_replacement(drifted: Drifted) -> str:
     if drifted.remedy is Remedy.UPGRADE:
         return f"{drifted.summary}; {drifted.upgrade}"
     return ""
-
-
-def _since(state: PlanningState, candidate: Candidate) -> datetime:
-    return state.drift[candidate.name].since or state.snapshot.now
-
-
-def _said(state: PlanningState, candidate: Candidate) -> str:
-    return state.drift[candidate.name].summary

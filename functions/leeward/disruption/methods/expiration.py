@@ -31,7 +31,12 @@ class Expiration:
 
     def decide(self, state: PlanningState) -> MethodOutcome:
         """Return as many commands as budgets allow."""
-        return replace_in_turn(self, state, rank=_expires, said=_said)
+        return replace_in_turn(
+            self,
+            state,
+            rank=_expires,
+            said=lambda candidate: f"it expired {_rounded(state.snapshot.now - _expires(candidate))} ago",
+        )
 
 
 def why_kept_forever(snapshot: ClusterSnapshot, node: Node, policy: NodePolicy) -> str:
@@ -57,10 +62,6 @@ def _spread(candidate: Candidate) -> str:
         return ""
     spread = format_spread(rules.expire_after, rules.expire_jitter)
     return f", {_rounded(after)} old: its share of expireAfter {spread}"
-
-
-def _said(state: PlanningState, candidate: Candidate) -> str:
-    return f"it expired {_rounded(state.snapshot.now - _expires(candidate))} ago"
 
 
 def _rounded(span: timedelta) -> str:

@@ -18,7 +18,6 @@ from leeward.disruption.command import (
     MethodName,
     MethodOutcome,
     MethodVerdict,
-    PlannedReplacement,
 )
 from leeward.disruption.do_not_disrupt import why_node_is_kept
 from leeward.disruption.planning_state import (
@@ -36,7 +35,7 @@ from leeward.policy.document import NodePolicy, Reason
 from leeward.scheduling import outcome
 
 NO_TIME = outcome.NO_TIME
-Said = Callable[[PlanningState, Candidate], str]
+Said = Callable[[Candidate], str]
 
 
 class Method(Protocol):
@@ -113,7 +112,7 @@ class _Commands:
         if not self._empty:
             return tuple(self._commands)
         empty = sorted(self._empty, key=lambda one: one.name)
-        why = self._said(self._state, empty[0]) if len(empty) == 1 else f"{len(empty)} nodes: {self._method.reason}"
+        why = self._said(empty[0]) if len(empty) == 1 else f"{len(empty)} nodes: {self._method.reason}"
         command = Command(
             decision=CommandDecision.DELETE,
             nodes=tuple(one.name for one in empty),
@@ -124,7 +123,7 @@ class _Commands:
 
     def take(self, candidate: Candidate) -> str:
         """Decide about one node, and return the sentence of its verdict."""
-        said = self._said(self._state, candidate)
+        said = self._said(candidate)
         why = self._usage.reason_to_keep(candidate, self._method.reason)
         if not why and not self._state.more():
             why = NO_TIME
@@ -162,7 +161,8 @@ class _Commands:
 
     def _replaced(self, candidate: Candidate, target: LaunchTarget, removal: TrialRemoval, said: str) -> str:
         """Replace the node. Its group gets a new node even where the pods would fit without: it is not to shrink."""
-        coming = replacements(self._state, [candidate], target, removal) or [_in_place(candidate, target)]
+        zones = (candidate.zone,) if candidate.zone in target.by_zone else tuple(target.by_zone)
+        coming = replacements(self._state, [candidate], target, removal) or [replacement(target, zones)]
         prices = [one.price for one in coming]
         known = None if any(price is None for price in prices) else sum(price or 0.0 for price in prices)
         savings = None if known is None else saved([candidate], known)
@@ -194,8 +194,3 @@ class _Commands:
         self._usage.resize(candidate.group.name, -1)
         if grows:
             self._usage.resize(grows, 1)
-
-
-def _in_place(candidate: Candidate, target: LaunchTarget) -> PlannedReplacement:
-    zones = tuple(target.by_zone)
-    return replacement(target, (candidate.zone,) if candidate.zone in zones else zones)

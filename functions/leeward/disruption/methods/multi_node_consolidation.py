@@ -135,7 +135,8 @@ def multi_node_proposals(
     considered_nodes = [one for one in ordered if one.name in removals][:MOST_NODES]
     cheapest = targets[:MOST_TARGETS]
     sets = _searches(state, considered_nodes, deletable, cheapest)
-    best = max((one for one in sets if isinstance(one, Proposal) and len(one.nodes) > 1), key=_worth, default=None)
+    several = (proposal for proposal in sets if isinstance(proposal, Proposal) and len(proposal.nodes) > 1)
+    best = max(several, key=lambda proposal: proposal.worth, default=None)
     if not is_exhaustive(considered_nodes):
         return [best] if best is not None else []
     every = best_sets(state, considered_nodes, cheapest, smallest=2, most=RUNNERS_UP)
@@ -145,10 +146,6 @@ def multi_node_proposals(
 def is_exhaustive(candidates: Sequence[Candidate]) -> bool:
     """Return whether every set of the candidates can be tried, and the commands that can follow the best."""
     return len(candidates) <= MOST_EXHAUSTIVE
-
-
-def _worth(proposal: Proposal) -> tuple[float, float, int]:
-    return proposal.worth
 
 
 def _searches(
