@@ -52,8 +52,8 @@ def _restore_after_upgrades(state: ClusterState, ports: Ports, result: Reconcile
 def _label(state: ClusterState, ports: Ports, result: ReconcileResult) -> None:
     groups = [group for group in state.selected if not state.policies.pauses.everything(group.name)]
     if groups:
-        result.labelled += label_nodes(state.cluster, groups, state.nodes, ports, result.note)
-        annotate_nodes(state.cluster, groups, state.nodes, state.policies, ports, result.note)
+        result.labelled += label_nodes(state.cluster, groups, state.nodes, ports.clusters, ports.instances, result.note)
+        annotate_nodes(state.cluster, groups, state.nodes, state.policies, ports.clusters, result.note)
 
 
 def _give_back_after_upgrades(state: ClusterState, ports: Ports, result: ReconcileResult) -> None:

@@ -13,8 +13,9 @@ from leeward.model.node import Node
 from leeward.policy.document import ClusterPolicies
 from leeward.policy.selection import policy_for
 from leeward.ports import Ports
+from leeward.ports.compute import Instances
 from leeward.ports.kubernetes import Clusters
-from leeward.sync.facts import InUse, keep_facts
+from leeward.sync.facts import InUse, keep_facts, note_error
 from leeward.sync.hooks import left_over_hook, missing_hook
 from leeward.sync.labels import annotate_nodes, label_nodes
 
@@ -70,8 +71,9 @@ def _sync_cluster(cluster: str, ports: Ports) -> Synced:
         _put_hooks(groups, policies, ports, synced)
         bounded = ports.for_seconds(KUBERNETES_SECONDS)
         nodes = _nodes(cluster, bounded.clusters, synced)
-        _label(cluster, groups, nodes or (), policies, bounded, synced)
-        kept = keep_facts(InUse(cluster=cluster, policies=policies, groups=groups, nodes=nodes), bounded)
+        used = InUse(cluster=cluster, policies=policies, groups=groups, nodes=nodes)
+        _label(used, bounded.clusters, bounded.instances, synced)
+        kept = keep_facts(used, bounded)
         synced.facts += [f"{cluster}/{kind.value}" for kind in kept.kinds]
         synced.out_of_date += [(cluster, kind) for kind in kept.out_of_date]
         synced.warnings += kept.failures
@@ -83,7 +85,7 @@ def _put_hooks(groups: tuple[Group, ...], policies: ClusterPolicies, ports: Port
     gives one hook, DeleteLifecycleHook twice none.
     """
     for group in groups:
-        with isolate_errors(partial(_note, synced.errors, group.name)):
+        with isolate_errors(partial(note_error, synced.errors, group.name)):
             hooks = ports.groups.hooks(group.name)
             hook = missing_hook(group, hooks, policies, ports.queue_arns, ports.hook_mark)
             if hook is not None:
@@ -95,34 +97,24 @@ def _put_hooks(groups: tuple[Group, ...], policies: ClusterPolicies, ports: Port
                 synced.hooks_taken_off.append(group.name)
 
 
-def _note(sentences: list[str], what: str, error: LeewardError) -> None:
-    sentences.append(f"{what}: {error}")
-
-
 def _nodes(cluster: str, clusters: Clusters, synced: Synced) -> tuple[Node, ...] | None:
     """Read the nodes, or return None if the API server does not answer: hooks and prices do not need it."""
-    with isolate_errors(partial(_note, synced.warnings, f"{cluster}: nodes")):
+    with isolate_errors(partial(note_error, synced.warnings, f"{cluster}: nodes")):
         return tuple(clusters.kubernetes(cluster).nodes())
     return None
 
 
-def _label(
-    cluster: str,
-    groups: tuple[Group, ...],
-    nodes: tuple[Node, ...],
-    policies: ClusterPolicies,
-    ports: Ports,
-    synced: Synced,
-) -> None:
+def _label(used: InUse, clusters: Clusters, instances: Instances, synced: Synced) -> None:
+    cluster, nodes, policies = used.cluster, used.nodes or (), used.policies
     selected = [
         group
-        for group in groups
+        for group in used.groups
         if not policies.pauses.everything(group.name) and policy_for(policies.policies, group.name, group.tags)
     ]
 
     def note(node: str, error: LeewardError) -> None:
-        _note(synced.warnings, f"{cluster}: labels of {node}", error)
+        note_error(synced.warnings, f"{cluster}: labels of {node}", error)
 
-    with isolate_errors(partial(_note, synced.warnings, f"{cluster}: labels")):
-        synced.labelled += label_nodes(cluster, selected, nodes, ports, note)
-    annotate_nodes(cluster, selected, nodes, policies, ports, note)
+    with isolate_errors(partial(note_error, synced.warnings, f"{cluster}: labels")):
+        synced.labelled += label_nodes(cluster, selected, nodes, clusters, instances, note)
+    annotate_nodes(cluster, selected, nodes, policies, clusters, note)

@@ -38,6 +38,10 @@ from leeward.placement.scene import closed_zones, cores_by_zone, zone_of
 from leeward.policy.document import ClusterPolicies
 from leeward.policy.selection import policy_for
 from leeward.ports import Ports
+from leeward.ports.clock import Clock
+from leeward.ports.compute import Instances, LaunchSources, Network, PriceList
+from leeward.ports.eks import KnownNodegroups
+from leeward.ports.kubernetes import Clusters
 from leeward.ports.records import Catalog
 
 PRICES_EVERY = timedelta(minutes=60)
@@ -95,7 +99,7 @@ def keep_facts(used: InUse, ports: Ports) -> Kept:
     failures, partly = kept.failures, set[FactKind]()
     before = _before(used.cluster, ports.catalog, failures)
     for kind in _due(used, before, ports.clock.now()):
-        with isolate_errors(partial(_note, failures, f"{used.cluster}: {kind.value}")):
+        with isolate_errors(partial(note_error, failures, f"{used.cluster}: {kind.value}")):
             content = GATHER[kind](used, before or ClusterFacts(), ports)
             sheet = Sheet(synced=ports.clock.now(), content=content)
             failed = content.get("failed", {})
@@ -109,12 +113,13 @@ def keep_facts(used: InUse, ports: Ports) -> Kept:
     return kept
 
 
-def _note(failures: list[str], what: str, error: LeewardError) -> None:
+def note_error(failures: list[str], what: str, error: LeewardError) -> None:
+    """Add a sentence about the error."""
     failures.append(f"{what}: {error}")
 
 
 def _before(cluster: str, catalog: Catalog, failures: list[str]) -> ClusterFacts | None:
-    with isolate_errors(partial(_note, failures, cluster)):
+    with isolate_errors(partial(note_error, failures, cluster)):
         return ClusterFacts.from_sheets(catalog.read(cluster))
     return None
 
@@ -131,44 +136,43 @@ def _due(used: InUse, before: ClusterFacts | None, now: datetime) -> Iterable[Fa
     return [kind for kind in GATHER if kind not in waiting]
 
 
-def _subnets(used: InUse, _: ClusterFacts, ports: Ports) -> Mapping[str, Any]:
+def _subnets(used: InUse, network: Network) -> Mapping[str, Any]:
     """Return the groups' subnets, and those that the CNI's subnet discovery may use beside them."""
-    own = ports.network.subnets(used.subnets)
+    own = network.subnets(used.subnets)
     vpcs = sorted({subnet.vpc for subnet in own.values()} - {""})
-    more = ports.network.subnets_tagged(vpcs, CNI_ROLE_TAG)
+    more = network.subnets_tagged(vpcs, CNI_ROLE_TAG)
     return subnets_content({**more, **own}.values())
 
 
-def _types(used: InUse, before: ClusterFacts, ports: Ports) -> Mapping[str, Any]:
+def _types(used: InUse, before: ClusterFacts, launches: LaunchSources) -> Mapping[str, Any]:
     """Return the types. Known types stay: while the API server or a group does not answer, those in use are unknown."""
-    return types_content({**before.types, **ports.launches.instance_types(used.types)}.values())
+    return types_content({**before.types, **launches.instance_types(used.types)}.values())
 
 
-def _prices(used: InUse, before: ClusterFacts, ports: Ports) -> Mapping[str, Any]:
+def _prices(used: InUse, before: ClusterFacts, price_list: PriceList, clock: Clock) -> Mapping[str, Any]:
     types = sorted({*used.types, *before.types})
-    spot = ports.price_list.spot(types, used.zones, ports.clock.now())
-    return prices_content(Prices(on_demand=ports.price_list.on_demand(types), spot=spot))
+    spot = price_list.spot(types, used.zones, clock.now())
+    return prices_content(Prices(on_demand=price_list.on_demand(types), spot=spot))
 
 
-def _nodes(used: InUse, _: ClusterFacts, ports: Ports) -> Mapping[str, Any]:
+def _nodes(used: InUse) -> Mapping[str, Any]:
     """Return the contents of all nodes, those of unselected groups too: they are capacity as well."""
-    del ports
     nodes = used.nodes or ()
     ready = (node.instance_id for node in nodes if node.ready and node.instance_id)
     return nodes_content(cores_by_zone(nodes), ready, closed_zones(nodes))
 
 
-def _cni(used: InUse, _: ClusterFacts, ports: Ports) -> Mapping[str, Any]:
-    daemon_set = ports.clusters.kubernetes(used.cluster).aws_node()
+def _cni(used: InUse, clusters: Clusters) -> Mapping[str, Any]:
+    daemon_set = clusters.kubernetes(used.cluster).aws_node()
     return cni_content(None if daemon_set is None else variables_of(daemon_set))
 
 
-def _templates(used: InUse, before: ClusterFacts, ports: Ports) -> Mapping[str, Any]:
+def _templates(
+    used: InUse, before: ClusterFacts, nodegroups: KnownNodegroups, launches: LaunchSources
+) -> Mapping[str, Any]:
     from leeward.sync.templates import expected_templates  # late: a cold start puts hooks before it reads user data
 
-    return expected_templates(
-        used.cluster, used.groups, used.policies.policies, before, ports.nodegroups, ports.launches
-    )
+    return expected_templates(used.cluster, used.groups, used.policies.policies, before, nodegroups, launches)
 
 
 def _with_templates(used: InUse, kind: FactKind, sheet: Sheet) -> InUse:
@@ -178,12 +182,12 @@ def _with_templates(used: InUse, kind: FactKind, sheet: Sheet) -> InUse:
     return replace(used, templates=ClusterFacts.from_sheets({kind: sheet}).templates)
 
 
-def _capacity_blocks(used: InUse, _: ClusterFacts, ports: Ports) -> Mapping[str, Any]:
+def _capacity_blocks(used: InUse, instances: Instances) -> Mapping[str, Any]:
     """Return the Capacity Blocks of instances in selected groups. One call without any block in the account, two with
     some.
     """
-    ends = ports.instances.block_ends()
-    members = ports.instances.in_reservations(ends) if ends else {}
+    ends = instances.block_ends()
+    members = instances.in_reservations(ends) if ends else {}
     chain = used.policies.policies
     selected = [group for group in used.groups if policy_for(chain, group.name, group.tags) is not None]
     ours = {member.id for group in selected for member in group.instances}
@@ -196,24 +200,24 @@ def _capacity_blocks(used: InUse, _: ClusterFacts, ports: Ports) -> Mapping[str,
     )
 
 
-def _node_repair(used: InUse, _: ClusterFacts, ports: Ports) -> Mapping[str, Any]:
+def _node_repair(used: InUse, nodegroups: KnownNodegroups) -> Mapping[str, Any]:
     """Return EKS' node auto repair of managed groups whose policy repairs; one that cannot be read is left out."""
     found: dict[str, NodeRepair] = {}
     for group in used.groups:
         policy = policy_for(used.policies.policies, group.name, group.tags)
         if policy is None or not policy.repair.enabled or group.nodegroup is None:
             continue
-        nodegroup = ports.nodegroups.get(used.cluster, group.nodegroup, policy.template.ttl)
+        nodegroup = nodegroups.get(used.cluster, group.nodegroup, policy.template.ttl)
         if nodegroup is not None:
             found[group.name] = nodegroup.repair
     return node_repair_content(found)
 
 
-def _named_hooks(used: InUse, before: ClusterFacts, ports: Ports) -> Mapping[str, Any]:
+def _named_hooks(used: InUse, before: ClusterFacts, now: datetime) -> Mapping[str, Any]:
     """Return the hooks that policies name. Those of a group that no policy selects any more stay for two days: what has
     begun there ends with them.
     """
-    now, named = ports.clock.now(), dict[str, NamedHooks]()
+    named: dict[str, NamedHooks] = {}
     for group in used.groups:
         policy, earlier = policy_for(used.policies.policies, group.name, group.tags), before.named_hooks.get(group.name)
         if policy is not None and policy.interruption.hooks:
@@ -224,13 +228,14 @@ def _named_hooks(used: InUse, before: ClusterFacts, ports: Ports) -> Mapping[str
 
 
 GATHER: Mapping[FactKind, Gather] = {
-    FactKind.TEMPLATES: _templates,  # first: it shows which types are in use
-    FactKind.SUBNETS: _subnets,
-    FactKind.INSTANCE_TYPES: _types,
-    FactKind.NODES: _nodes,
-    FactKind.CNI: _cni,
-    FactKind.CAPACITY_BLOCKS: _capacity_blocks,
-    FactKind.NODE_REPAIR: _node_repair,
-    FactKind.NAMED_HOOKS: _named_hooks,
-    FactKind.PRICES: _prices,  # the slowest last
+    # first: it shows which types are in use
+    FactKind.TEMPLATES: lambda used, before, ports: _templates(used, before, ports.nodegroups, ports.launches),
+    FactKind.SUBNETS: lambda used, _, ports: _subnets(used, ports.network),
+    FactKind.INSTANCE_TYPES: lambda used, before, ports: _types(used, before, ports.launches),
+    FactKind.NODES: lambda used, _, __: _nodes(used),
+    FactKind.CNI: lambda used, _, ports: _cni(used, ports.clusters),
+    FactKind.CAPACITY_BLOCKS: lambda used, _, ports: _capacity_blocks(used, ports.instances),
+    FactKind.NODE_REPAIR: lambda used, _, ports: _node_repair(used, ports.nodegroups),
+    FactKind.NAMED_HOOKS: lambda used, before, ports: _named_hooks(used, before, ports.clock.now()),
+    FactKind.PRICES: lambda used, before, ports: _prices(used, before, ports.price_list, ports.clock),  # slowest: last
 }

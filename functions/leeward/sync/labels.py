@@ -15,7 +15,8 @@ from leeward.model.group import Group
 from leeward.model.node import Node
 from leeward.policy.document import ClusterPolicies
 from leeward.policy.selection import policy_for
-from leeward.ports import Ports
+from leeward.ports.compute import Instances
+from leeward.ports.kubernetes import Clusters
 
 LABELS = (well_known.SUBNET_LABEL, well_known.CAST_SUBNET_LABEL)
 
@@ -34,7 +35,8 @@ def label_nodes(
     cluster: str,
     groups: Iterable[Group],
     nodes: Iterable[Node],
-    ports: Ports,
+    clusters: Clusters,
+    instances: Instances,
     report_error: Callable[[str, LeewardError], object],
 ) -> list[str]:
     """Label the nodes that lack a label with the subnet of their instance, and return their names. Idempotent.
@@ -43,14 +45,14 @@ def label_nodes(
     not be labelled and the error; the other nodes are labelled.
     """
     lacking = unlabelled(groups, nodes)
-    instances = ports.instances.describe(node.instance_id for node in lacking) if lacking else {}
+    described = instances.describe(node.instance_id for node in lacking) if lacking else {}
     labelled: list[str] = []
     for node in lacking:
-        instance = instances.get(node.instance_id)
+        instance = described.get(node.instance_id)
         if instance is None or not instance.subnet:
             continue
         with isolate_errors(partial(report_error, node.name)), suppress(ObjectGoneError):
-            ports.clusters.kubernetes(cluster).label(node, dict.fromkeys(LABELS, instance.subnet))
+            clusters.kubernetes(cluster).label(node, dict.fromkeys(LABELS, instance.subnet))
             labelled.append(node.name)
     return labelled
 
@@ -60,7 +62,7 @@ def annotate_nodes(
     groups: Iterable[Group],
     nodes: Iterable[Node],
     policies: ClusterPolicies,
-    ports: Ports,
+    clusters: Clusters,
     report_error: Callable[[str, LeewardError], object],
 ) -> list[str]:
     """Write the annotations that the nodes lack by the policy of their group, and return the names of these nodes.
@@ -72,7 +74,7 @@ def annotate_nodes(
         lacking = {key: value for key, value in wanted.get(node.instance_id, {}).items() if _lacks(node, key, value)}
         if lacking and not node.deleting:
             with isolate_errors(partial(report_error, node.name)), suppress(ObjectGoneError):
-                ports.clusters.kubernetes(cluster).annotate(node, lacking)
+                clusters.kubernetes(cluster).annotate(node, lacking)
                 annotated.append(node.name)
     return annotated
 

@@ -26,7 +26,9 @@ from leeward.model.node import Node
 from leeward.model.termination import Status
 from leeward.policy.durations import format_duration
 from leeward.ports import Ports
-from leeward.ports.records import Claims, Upgrades
+from leeward.ports.compute import Instances
+from leeward.ports.kubernetes import Clusters
+from leeward.ports.records import Catalog, Claims, Upgrades
 from leeward.snapshot.launchable import price_of
 from leeward.termination import capacity_ledger
 from leeward.termination.requests import read_apart
@@ -40,7 +42,7 @@ from leeward.upgrade.run import LONGEST_WHY, REFUSED_UPDATE, Next, Run, read, st
 from leeward.upgrade.start import begin_next
 from leeward.upgrade.surge.orders import adopted, launch_ordered
 from leeward.upgrade.terminations import request_offset, uncordon
-from leeward.upgrade.waits import MOST_NAMED, again, longest_wait, track_wait
+from leeward.upgrade.waits import MOST_NAMED, Wait, again, longest_wait, track_wait
 from leeward.upgrade.waves.drain_selection import busy_nodes
 from leeward.upgrade.waves.model import WaveNode, has_to_leave, wave_node
 from leeward.upgrade.waves.planner import next_nodes
@@ -181,7 +183,8 @@ def _not_offset(run: Run, record: UpgradeRecord, observation: Observation, ports
     """
     objects = [*record.ahead, *([f"{record.raised} of the raised desired size"] if record.raised else [])]
     limit = longest_wait(observation.policy.drain)
-    record, stalled = track_wait(record, "launches are not offset", objects, limit, ports.clock, ports.upgrades)
+    wait = Wait(what="launches are not offset", objects=objects, limit=limit)
+    record, stalled = track_wait(record, wait, ports.clock, ports.upgrades)
     if not stalled:
         return again(run, Next.WAIT, PAUSE, "launches are not offset yet")
     waits = f"{format_duration(limit)}: {', '.join(objects[:MOST_NAMED])}"
@@ -321,24 +324,24 @@ def _others_chose(record: UpgradeRecord, maximum: int) -> bool:
     return maximum > record.raised_to or (record.ended is not None and maximum not in ours)
 
 
-def give_back(record: UpgradeRecord, nodes: Iterable[Node], ports: Ports) -> list[str]:
+def give_back(record: UpgradeRecord, nodes: Iterable[Node], clusters: Clusters) -> list[str]:
     """Remove Leeward's cordons and exclusions for this group and return the names of the nodes. A node whose
     termination is requested keeps them until that ends. Idempotent.
     """
     marks = (well_known.CORDONED_FOR, well_known.EXCLUDED_FOR)
     mine = [node for node in nodes if record.group in {node.annotations.get(mark) for mark in marks}]
-    uncordon(mine, record, ports.clusters)
+    uncordon(mine, record, clusters)
     return [node.name for node in mine]
 
 
-def left_behind(record: UpgradeRecord, ports: Ports) -> str:
+def left_behind(record: UpgradeRecord, instances: Instances, catalog: Catalog) -> str:
     """Return what the upgrade leaves and what it costs, in a sentence; empty for nothing."""
-    known = ports.instances.describe(record.ahead) if record.ahead else {}
+    known = instances.describe(record.ahead) if record.ahead else {}
     new = [instance for instance in known.values() if not instance.ended]
     maximum = f"MaxSize is {record.raised_to} instead of {record.maximum}" if record.raised_maximum else ""
     if not new:
         return maximum
-    prices = ClusterFacts.from_sheets(ports.catalog.read(record.cluster)).prices
+    prices = ClusterFacts.from_sheets(catalog.read(record.cluster)).prices
     costs = [price_of(one.type, one.zone, one.capacity_type, prices) for one in new]
     cost = "" if None in costs else f", some ${sum(filter(None, costs)):.2f} an hour"
     more = f" and {len(new) - MOST_NAMED} more" if len(new) > MOST_NAMED else ""
@@ -353,9 +356,9 @@ def end_failed(record: UpgradeRecord, ports: Ports) -> str:
     """
     left = ""
     with suppress(LeewardError):
-        left = left_behind(record, ports)
+        left = left_behind(record, ports.instances, ports.catalog)
     with suppress(LeewardError):
-        give_back(record, ports.clusters.kubernetes(record.cluster).nodes(), ports)
+        give_back(record, ports.clusters.kubernetes(record.cluster).nodes(), ports.clusters)
     return left
 
 
@@ -380,7 +383,7 @@ def remind(record: UpgradeRecord, ports: Ports) -> None:
     if since < REMINDED or since % REMINDED >= LOOK:
         return
     key = f"upgrade-left#{record.group}#{record.stamp}#{since // REMINDED}"
-    if ports.claims.once(key, REMINDED, now) and (left := left_behind(record, ports)):
+    if ports.claims.once(key, REMINDED, now) and (left := left_behind(record, ports.instances, ports.catalog)):
         announce_failure(record, f"failed {since.days} d ago: {left}", ports)
 
 

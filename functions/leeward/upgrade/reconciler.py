@@ -116,7 +116,7 @@ def give_back_after_upgrades(nodes: Iterable[Node], ports: Ports) -> list[str]:
         if record is not None and (
             record.ended is not None or not held(record, ports.upgrade_executions, ports.managed_upgrade_executions)
         ):
-            returned += give_back(record, nodes, ports)
+            returned += give_back(record, nodes, ports.clusters)
     return returned
 
 

@@ -54,6 +54,7 @@ from leeward.upgrade.waits import (
     MOST_NAMED,
     SHORTEST,
     STALLED,
+    Wait,
     again,
     allowed,
     announce,
@@ -303,10 +304,8 @@ def _stalled(run: Run, turn: Turn, progress: str, ports: Ports) -> Run | None:
     preflight = turn.observation.preflight
     nodes = leaving_nodes(preflight, turn.record, turn.held)
     limit = longest_wait(turn.observation.policy.drain)
-    left = pods_left(nodes, preflight)
-    _, stalled = track_wait(
-        turn.record, "waiting for nodes to leave", nodes, limit, ports.clock, ports.upgrades, pods=left
-    )
+    wait = Wait(what="waiting for nodes to leave", objects=nodes, limit=limit, pods=pods_left(nodes, preflight))
+    _, stalled = track_wait(turn.record, wait, ports.clock, ports.upgrades)
     if not stalled:
         return None
     blocked = describe_blocked(nodes, turn.record, turn.observation, ports.claims)
@@ -372,7 +371,8 @@ def _new_nodes_missing(run: Run, turn: Turn, progress: str, ports: Ports) -> Run
     if busy := _unavailable(turn):
         return _places_taken(run, replace(turn, record=record), busy, progress, ports)
     nodes = [one.instance.id for one in waiting(preflight, record)]
-    record, stalled = track_wait(record, "waiting for new nodes", nodes, STALLED, clock, upgrades)
+    wait = Wait(what="waiting for new nodes", objects=nodes, limit=STALLED)
+    record, stalled = track_wait(record, wait, clock, upgrades)
     if stalled and shifted:
         return _waits(run, f"{progress}; new nodes wait for the end of the {shifted}", clock)
     if stalled:
@@ -395,7 +395,8 @@ def _places_taken(run: Run, turn: Turn, busy: list[str], progress: str, ports: P
     """Wait for these nodes as long as pods leave them, else fail with what blocks them: no old node may start."""
     limit = longest_wait(turn.observation.policy.drain)
     left = pods_left(busy, turn.observation.preflight)
-    _, stalled = track_wait(turn.record, "waiting for places", busy, limit, ports.clock, ports.upgrades, pods=left)
+    wait = Wait(what="waiting for places", objects=busy, limit=limit, pods=left)
+    _, stalled = track_wait(turn.record, wait, ports.clock, ports.upgrades)
     taken = f"{progress}; as many nodes as may be unavailable are: {', '.join(sorted(busy)[:MOST_NAMED])}"
     if not stalled:
         return again(run, Next.WAIT, BOOT_PAUSE, taken)
@@ -411,7 +412,8 @@ def _no_budget(run: Run, turn: Turn, progress: str, clock: Clock, upgrades: Upgr
     if not holders:
         return _waits(run, f"{progress}; the budgets for Upgrade allow none now", clock)
     limit = longest_wait(turn.observation.policy.drain)
-    _, stalled = track_wait(turn.record, "waiting for budgets", holders, limit, clock, upgrades)
+    wait = Wait(what="waiting for budgets", objects=holders, limit=limit)
+    _, stalled = track_wait(turn.record, wait, clock, upgrades)
     held_by = f"{progress}; the budgets for Upgrade are held by {', '.join(holders[:MOST_NAMED])}"
     if stalled:
         fix = "make these nodes Ready or finish their disruption, or raise the policy's budget"

@@ -15,7 +15,9 @@ from leeward.model.instance import cluster_of
 from leeward.model.visible import QUOTED, quoted, visible
 from leeward.policy.document import NodePolicy, Selector
 from leeward.ports import Ports
+from leeward.ports.autoscaling import Groups
 from leeward.ports.clock import Clock
+from leeward.ports.compute import Templates
 from leeward.ports.eks import ManagedState, ManagedUpdates
 from leeward.ports.executions import NamedExecutions
 from leeward.ports.records import Upgrades
@@ -164,7 +166,7 @@ def _take(
     attempt = record.attempt + 1 if record is not None else 1
     if record is not None and (record.resumable or record.control is ControlRequest.ROLLBACK):
         resumed = _resumed(record, run, request, ports.clock, ports.managed_updates)
-        taken = replace(_retargeted(resumed, run, request, ports), then=follows or record.then)
+        taken = replace(_retargeted(resumed, run, request, ports.groups, ports.templates), then=follows or record.then)
     else:
         taken = replace(_new_record(record, run.group, request, cluster, ports), then=follows)
     by = record.requested_by if record is not None and run.attempt else started_by(given, run.execution)
@@ -202,7 +204,9 @@ def _resumed(
     return again
 
 
-def _retargeted(record: UpgradeRecord, run: Run, request: UpgradeRequest, ports: Ports) -> UpgradeRecord:
+def _retargeted(
+    record: UpgradeRecord, run: Run, request: UpgradeRequest, groups: Groups, templates: Templates
+) -> UpgradeRecord:
     """Return the record of an operator's start: one that names a target points the group at it again, one without rolls
     to what others have made the group launch since, also where the target was deleted before the group launched it.
     """
@@ -211,10 +215,10 @@ def _retargeted(record: UpgradeRecord, run: Run, request: UpgradeRequest, ports:
     if request.names_a_target:
         return replace(record, pointed=False)
     if record.pointed:
-        moved = bool(launched_instead(record, described(record.group, ports.groups), ports.templates))
+        moved = bool(launched_instead(record, described(record.group, groups), templates))
     else:
         own = record.prepared and record.target.nodegroup is None
-        moved = own and is_gone(record.target, ports.templates)
+        moved = own and is_gone(record.target, templates)
     return as_launched(record) if moved else record
 
 

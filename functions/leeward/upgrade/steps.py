@@ -50,6 +50,7 @@ from leeward.upgrade.terminations import cordon, end_never_joined, request_termi
 from leeward.upgrade.waits import (
     SHORTEST,
     STALLED,
+    Wait,
     again,
     held,
     hold_of,
@@ -129,7 +130,7 @@ def point(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     if record.raised_maximum:
         ports.group_changes.raise_to(record.group, maximum=maximum)
     if not record.pointed:
-        if denied := point_group(record, group, record.target, ports):
+        if denied := point_group(record, group, record.target, ports.group_changes, ports.templates):
             return replace(run, next=Next.CREATION_FAILURE, why=denied)
         written(replace(record, pointed=True), ports.upgrades)
     target = record.target.template
@@ -175,7 +176,7 @@ def _opened(run: Run, turn: Turn, clock: Clock, upgrades: Upgrades) -> Run:
     failures = creation_failures(record, turn.observation, result, clock.now(), exhausted=turn.exhausted)
     if failures:
         return replace(run, next=Next.CREATION_FAILURE, why="; ".join(f"{one.message}: {one.fix}" for one in failures))
-    track_wait(record, "gate", (), STALLED, clock, upgrades)
+    track_wait(record, Wait(what="gate", limit=STALLED), clock, upgrades)
     missing = "; ".join(one.message for one in result.missing)
     joined = any(one.age is Age.NEW and one.node is not None for one in turn.observation.preflight.members)
     return again(run, Next.WAIT, SHORTEST if joined else BOOT_PAUSE, missing)  # the others join within seconds
@@ -217,9 +218,9 @@ def wait_for_terminations(
 ) -> Run:
     """Wait, during an abort, for the terminating nodes; the failure names what blocks them."""
     nodes, limit = sorted(record.under_way.keys() - held.keys()), longest_wait(observation.policy.drain)
-    record, stalled = track_wait(
-        record, "nodes finish", nodes, limit, ports.clock, ports.upgrades, pods=pods_left(nodes, observation.preflight)
-    )
+    left = pods_left(nodes, observation.preflight)
+    wait = Wait(what="nodes finish", objects=nodes, limit=limit, pods=left)
+    record, stalled = track_wait(record, wait, ports.clock, ports.upgrades)
     if stalled:
         blocked = describe_blocked(nodes, record, observation, ports.claims)
         why = f"nodes have not left in {format_duration(limit)}: {blocked}"
@@ -249,7 +250,7 @@ def _pointed_back(record: UpgradeRecord, group: Group, ports: Ports) -> tuple[Up
         changed = record if is_version(others, before) else with_warning(record, said)
         return (written(changed, ports.upgrades) if changed != record else record), ""
     try:
-        denied = "" if before is None else point_group(record, group, before, ports)
+        denied = "" if before is None else point_group(record, group, before, ports.group_changes, ports.templates)
     except ObjectGoneError as error:
         changed = with_warning(record, f"{record.group} launches what it did, the version before was deleted: {error}")
         return (written(changed, ports.upgrades) if changed != record else record), ""

@@ -23,7 +23,7 @@ from leeward.model.launch import LaunchTemplateRef
 from leeward.model.launch_refusal import is_denial, template_denied
 from leeward.model.nodegroup import Nodegroup
 from leeward.ports import Ports
-from leeward.ports.autoscaling import Groups
+from leeward.ports.autoscaling import GroupChanges, Groups
 from leeward.ports.clock import Clock
 from leeward.ports.compute import Instances, LaunchSources, Templates
 from leeward.ports.kubernetes import Clusters
@@ -32,7 +32,7 @@ from leeward.upgrade.members import Target, is_template
 from leeward.upgrade.observation import Observation, described
 from leeward.upgrade.record import UpgradeRecord, version_token
 from leeward.upgrade.run import Next, Run, written
-from leeward.upgrade.waits import LONGEST, again, track_wait
+from leeward.upgrade.waits import LONGEST, Wait, again, track_wait
 
 IMAGES = "/aws/service/eks/optimized-ami/{version}/amazon-linux-2023/{arch}/standard/recommended/image_id"
 ARCHITECTURES = {"amd64": "x86_64", "arm64": "arm64"}  # Kubernetes' term -> the parameter's
@@ -140,14 +140,16 @@ def _existing(template: LaunchTemplateRef, templates: Templates) -> LaunchTempla
         return None
 
 
-def point_group(record: UpgradeRecord, group: Group, target: Target, ports: Ports) -> str:
+def point_group(
+    record: UpgradeRecord, group: Group, target: Target, group_changes: GroupChanges, templates: Templates
+) -> str:
     """Point the group at the target where it is not yet. Return the sentence for the operator if Auto Scaling denies
     the function the use of the template, else an empty one.
     """
-    if target.template is None or points_at(group, target, ports.templates):
+    if target.template is None or points_at(group, target, templates):
         return ""
     try:
-        ports.group_changes.point_at(group, target.template)
+        group_changes.point_at(group, target.template)
     except TerminalError as error:
         if not is_denial(str(error)):
             raise
@@ -255,7 +257,7 @@ def wait_or_fail(run: Run, record: UpgradeRecord, instead: str, clock: Clock, up
     """Wait until the group is pointed back, or end. The next start without a target rolls to what the group launches
     then.
     """
-    record, stalled = track_wait(record, instead, (), POINTED_BACK_WITHIN, clock, upgrades)
+    record, stalled = track_wait(record, Wait(what=instead, limit=POINTED_BACK_WITHIN), clock, upgrades)
     if not stalled:
         return again(run, Next.WAIT, LONGEST, instead)
     version = record.target.template.version if record.target.template is not None else ""

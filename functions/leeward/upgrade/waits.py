@@ -9,7 +9,7 @@ the next turn know it without CloudWatch. A turn may take minutes, in a launch t
 once the reading is some seconds old: no termination is requested later than 30 s after an alarm."""
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from hashlib import sha256
 from math import ceil
@@ -147,37 +147,39 @@ def pods_left(instances: Iterable[str], preflight: Preflight) -> int:
     return sum(still_there(pod) for node in nodes for pod in preflight.snapshot.pods_on(node.name))
 
 
-def track_wait(
-    record: UpgradeRecord,
-    what: str,
-    objects: Iterable[str],
-    limit: timedelta,
-    clock: Clock,
-    upgrades: Upgrades,
-    *,
-    pods: int = 0,
-) -> tuple[UpgradeRecord, bool]:
-    """Return the record, and whether this wait has stood still for longer than `limit`. Its beginning is written when
-    what is waited for changes; a repeat finds the same words and writes nothing. `pods`: those left, fewer of which is
-    progress: compared when the limit is reached.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wait:
+    """What an upgrade waits for."""
+
+    what: str
+    objects: Iterable[str] = ()
+    limit: timedelta  # in which something has to move
+    pods: int = 0  # left on the objects; fewer are progress, compared when the limit is reached
+
+    def key(self, record: UpgradeRecord) -> str:
+        """Return words that differ whenever the wait has moved: another attempt, drain, end or failure, or other
+        objects.
+        """
+        objects = sorted(self.objects)
+        digest = sha256(" ".join(objects).encode()).hexdigest()[:8]
+        counts = (
+            f"attempt {record.attempt}, {record.started} started, {record.finished} gone, {len(record.failed)} failed"
+        )
+        return f"{self.what}: {len(objects)} ({', '.join(objects[:MOST_NAMED])}; {digest}; {counts})"
+
+
+def track_wait(record: UpgradeRecord, wait: Wait, clock: Clock, upgrades: Upgrades) -> tuple[UpgradeRecord, bool]:
+    """Return the record, and whether this wait has stood still for longer than its limit. Its beginning is written when
+    what is waited for changes; a repeat finds the same words and writes nothing.
     """
-    now, key = clock.now(), _wait_key(record, what, sorted(objects))
+    now, key = clock.now(), wait.key(record)
     if record.wait_key != key:
-        return written(replace(record, phase_since=now, wait_key=key, awaited=pods), upgrades), False
-    if now - (record.phase_since or now) <= limit:
+        return written(replace(record, phase_since=now, wait_key=key, awaited=wait.pods), upgrades), False
+    if now - (record.phase_since or now) <= wait.limit:
         return record, False
-    if pods < record.awaited:
-        return written(replace(record, phase_since=now, awaited=pods), upgrades), False
+    if wait.pods < record.awaited:
+        return written(replace(record, phase_since=now, awaited=wait.pods), upgrades), False
     return record, True
-
-
-def _wait_key(record: UpgradeRecord, what: str, objects: list[str]) -> str:
-    """Return words that differ whenever the wait has moved: another attempt, drain, end or failure,
-    or other objects.
-    """
-    digest = sha256(" ".join(objects).encode()).hexdigest()[:8]
-    counts = f"attempt {record.attempt}, {record.started} started, {record.finished} gone, {len(record.failed)} failed"
-    return f"{what}: {len(objects)} ({', '.join(objects[:MOST_NAMED])}; {digest}; {counts})"
 
 
 def _nodes(instances: Iterable[str], preflight: Preflight) -> dict[str, Node]:

@@ -428,7 +428,7 @@ OF_UPGRADE_EDGES = (
         edits=(
             edit(
                 f"{UPGRADE}.steps._pointed_back",
-                "point_group(record, group, before, ports)",
+                "point_group(record, group, before, ports.group_changes, ports.templates)",
                 '""',
             ),
         ),

@@ -34,7 +34,7 @@ from leeward.upgrade.run import Next, Run, read, wait_for_disruption, written
 from leeward.upgrade.start import take_lease
 from leeward.upgrade.status import blocking_drains
 from leeward.upgrade.targets import managed_target_before, observed_managed_target, prepared_managed_target
-from leeward.upgrade.waits import HELD, hold_of, noted_hold, seconds_until, track_wait, watch_of, with_alarms
+from leeward.upgrade.waits import HELD, Wait, hold_of, noted_hold, seconds_until, track_wait, watch_of, with_alarms
 from leeward.workflow.lease import guarded
 from leeward.workflow.steps import Step
 
@@ -207,14 +207,9 @@ def _in_progress(run: Run, record: UpgradeRecord, observation: Observation, port
     report += [limits(record)] if limits(record) else []
     if reasons != record.reasons:
         record = written(replace(record, reasons=reasons), ports.upgrades)
-    _, stalled = track_wait(
-        record,
-        f"EKS update {record.update}",
-        [f"{count_of(new, 'new node')}", f"{old} old"],
-        STALLED,
-        ports.clock,
-        ports.upgrades,
-    )
+    objects = [f"{count_of(new, 'new node')}", f"{old} old"]
+    wait = Wait(what=f"EKS update {record.update}", objects=objects, limit=STALLED)
+    _, stalled = track_wait(record, wait, ports.clock, ports.upgrades)
     if stalled:
         report.append(f"nothing has moved for {format_duration(STALLED)}, {_WAY_OUT}")
         return replace(run, next=Next.UPDATE_FAILURE, why="; ".join(report))

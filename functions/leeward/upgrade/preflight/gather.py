@@ -110,7 +110,7 @@ def gather_preflight(record: UpgradeRecord, ports: Ports) -> Preflight:
     elif group.launch.template is None:
         target = record.target  # a launch configuration, which is a finding
     else:
-        target = _target_of(record, group, ports)
+        target = _target_of(record, group, ports.launches, ports.templates)
         group = _launching(group, record)
     if policy is None:
         policies = replace(policies, policies=(*policies.policies, chosen))
@@ -123,12 +123,12 @@ def gather_preflight(record: UpgradeRecord, ports: Ports) -> Preflight:
     return Preflight.of(snapshot, group, chosen, target, replace(inputs, selected=policy is not None, launch=unread))
 
 
-def _target_of(record: UpgradeRecord, group: Group, ports: Ports) -> Target:
+def _target_of(record: UpgradeRecord, group: Group, launches: LaunchSources, templates: Templates) -> Target:
     """Return the target. Raises InvalidInputError where the version that the group launches, or the requested one, was
     deleted.
     """
     try:
-        return expected(_without_its_own_image(record, group, ports.launches), group, ports.templates)
+        return expected(_without_its_own_image(record, group, launches), group, templates)
     except ObjectGoneError as error:
         raise InvalidInputError(
             f"launch template of group {group.name}: found one that was deleted ({error}), expected an existing "

@@ -165,7 +165,10 @@ def starts(
     early = _most_early(preflight, record) if capacity else 0
     nodes: list[WaveNode] = []
     fitting: tuple[str, ...] = ()
-    if _any_may_start(preflight, record, candidates, busy, limits, [*ready, *booting], early=early):
+    most = preflight.limits if early else limits
+    if with_decrement(record) and not early:
+        most = replace(limits, per_zone=_covered(preflight, record, preflight.limits, busy, [*ready, *booting]))
+    if _any_may_start(preflight, candidates, busy, most):
         nodes = _preferred(preflight, candidates, seed)
     chosen = next_nodes(nodes, busy, limits, preflight.constraints)
     if capacity is not None and (booting or early):
@@ -197,27 +200,13 @@ def _booting(preflight: Preflight, record: UpgradeRecord, ready: Sequence[str]) 
     return [new for new in record.unassigned if new not in ready and record.ahead[new].zone not in shifted]
 
 
-def _any_may_start(
-    preflight: Preflight,
-    record: UpgradeRecord,
-    candidates: Collection[str],
-    busy: Sequence[WaveNode],
-    limits: Limits,
-    alive: Sequence[str],
-    *,
-    early: int = 0,
-) -> bool:
-    """Return whether one of them could start, in whatever order they are tried: else no plan is needed. `alive`: new
-    instances that no node offsets yet; `early`: nodes that may start before their launch.
+def _any_may_start(preflight: Preflight, candidates: Collection[str], busy: Sequence[WaveNode], limits: Limits) -> bool:
+    """Return whether one of them could start, in whatever order they are tried: else no plan is needed. `limits`: those
+    beside every new instance that no node offsets yet.
     """
-    if early:
-        limits = preflight.limits
-    elif with_decrement(record):
-        limits = replace(limits, per_zone=_covered(preflight, record, preflight.limits, busy, alive))
-    nodes = [one for one in preflight.wave_nodes if one.name in candidates]
-    return bool(
-        next_nodes(nodes, busy, replace(limits, together=min(limits.together, len(busy) + 1)), preflight.constraints)
-    )
+    nodes = [node for node in preflight.wave_nodes if node.name in candidates]
+    next_limits = replace(limits, together=min(limits.together, len(busy) + 1))
+    return bool(next_nodes(nodes, busy, next_limits, preflight.constraints))
 
 
 def _preferred(preflight: Preflight, candidates: Mapping[str, Member], seed: int) -> list[WaveNode]:
