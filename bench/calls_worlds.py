@@ -14,8 +14,8 @@ from leeward.policy.document import (
     ClusterSettings,
     DisruptionPolicy,
     DrainPolicy,
+    GroupSelector,
     NodePolicy,
-    Selector,
 )
 from leeward.workflow.executions import execution_name
 from simulation import fleets
@@ -157,7 +157,7 @@ def _first(world: World) -> Any:
 
 
 def _world(size: int, *, spot: bool, disruption: DisruptionPolicy | None = None) -> World:
-    policy = NodePolicy(name=GROUP, selector=Selector(groups=(GROUP,)), drain=DrainPolicy(settle=SETTLE))
+    policy = NodePolicy(name=GROUP, selector=GroupSelector(groups=(GROUP,)), drain=DrainPolicy(settle=SETTLE))
     if disruption is not None:
         policy = replace(policy, disruption=disruption)
     group = BenchGroup(

@@ -10,7 +10,7 @@ from bench.cost_bill import Bill
 from bench.upgrade_fleet import BenchFleet, BenchGroup
 from leeward.model.termination import Status, TerminationRecord
 from leeward.notifications.events import events_of_change
-from leeward.policy.document import ClusterPolicies, ClusterSettings, DrainPolicy, NodePolicy, Selector
+from leeward.policy.document import ClusterPolicies, ClusterSettings, DrainPolicy, GroupSelector, NodePolicy
 from simulation import fleets
 from simulation.fault_rates import Faults
 from simulation.invocations import Ended
@@ -100,7 +100,7 @@ def _batches(moments: list[float]) -> int:
 
 def _world(grace: int) -> World:
     policy = NodePolicy(
-        name=GROUP, selector=Selector(groups=(GROUP,)), drain=DrainPolicy(settle=SETTLE, timeout=TIME_OUT)
+        name=GROUP, selector=GroupSelector(groups=(GROUP,)), drain=DrainPolicy(settle=SETTLE, timeout=TIME_OUT)
     )
     group = BenchGroup(name=GROUP, size=2, maximum=6, zones=("us-east-1a",), instance_type="m5.large", selected=True)
     fleet = BenchFleet(

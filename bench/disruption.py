@@ -29,7 +29,7 @@ from leeward.model.quantity import amounts
 from leeward.model.subnet import Subnet
 from leeward.node_template.build import ExpectedNode
 from leeward.node_template.choices import Choices
-from leeward.policy.document import ClusterPolicies, ClusterSettings, DisruptionPolicy, NodePolicy, Selector
+from leeward.policy.document import ClusterPolicies, ClusterSettings, DisruptionPolicy, GroupSelector, NodePolicy
 from leeward.scheduling.nodes import NodeSpec
 from leeward.scheduling.pods import PodReader
 from leeward.snapshot.cluster import ClusterSnapshot
@@ -103,7 +103,7 @@ def a_snapshot(fleet: str, count: int, raw_pods: Iterable[dict[str, Any]] | None
     subnets = {f"subnet-{zone}": Subnet(id=f"subnet-{zone}", zone=zone) for zone in raw_cluster.ZONES}
     prices = Prices(on_demand=ON_DEMAND)
     rules = DisruptionPolicy(budgets=())
-    policy = NodePolicy(name="all", selector=Selector(groups=("*",)), disruption=rules)
+    policy = NodePolicy(name="all", selector=GroupSelector(groups=("*",)), disruption=rules)
     return ClusterSnapshot(
         cluster="blue",
         now=NOW,

@@ -80,11 +80,11 @@ def ports_of(kubernetes: "ClusterApi", nodes: int) -> Any:
     from leeward.model.launch import LaunchSettings
     from leeward.model.subnet import Subnet
     from leeward.model.zonal_shift import ZonalShifts
-    from leeward.policy.document import ClusterPolicies, ClusterSettings, NodePolicy, Selector
+    from leeward.policy.document import ClusterPolicies, ClusterSettings, GroupSelector, NodePolicy
 
     groups, instances = _members(nodes)
     types = {TYPE: InstanceType(name=TYPE, vcpus=8, memory_mib=32768, max_enis=4, ips_per_eni=15)}
-    policy = NodePolicy(name="all", selector=Selector(groups=("*",)))
+    policy = NodePolicy(name="all", selector=GroupSelector(groups=("*",)))
     policies = ClusterPolicies(settings=ClusterSettings(name="blue"), policies=(policy,))
     return SimpleNamespace(
         clusters=SimpleNamespace(kubernetes=lambda _: kubernetes, policies=lambda _: policies),

@@ -17,7 +17,7 @@ from bench.upgrade_fleet import BenchFleet, BenchGroup
 from leeward.adapters.aws.clients import ATTEMPTS
 from leeward.model import well_known
 from leeward.model.termination import Status
-from leeward.policy.document import ClusterPolicies, ClusterSettings, NodePolicy, Selector
+from leeward.policy.document import ClusterPolicies, ClusterSettings, GroupSelector, NodePolicy
 from local.cluster.objects import name_of
 from local.cluster.store import Change
 from simulation import fleets
@@ -161,7 +161,7 @@ def _end(world: World, count: int) -> End:
 
 
 def _world(count: int, faults: Faults) -> World:
-    policy = NodePolicy(name=GROUP, selector=Selector(groups=(GROUP,)))
+    policy = NodePolicy(name=GROUP, selector=GroupSelector(groups=(GROUP,)))
     group = BenchGroup(
         name=GROUP,
         size=count,

@@ -28,7 +28,7 @@ from leeward.adapters.kubernetes.client import ClusterClient, Endpoint
 from leeward.adapters.settings import KubernetesAccess, ServedCluster, Settings
 from leeward.adapters.wiring import SystemClock, build
 from leeward.interruption.batch import Record, process_batch
-from leeward.policy.document import ClusterPolicies, NodePolicy, Selector
+from leeward.policy.document import ClusterPolicies, GroupSelector, NodePolicy
 from leeward.policy.document import ClusterSettings as Switches
 from leeward.ports import Ports
 from leeward.ports.kubernetes import Kubernetes
@@ -62,7 +62,7 @@ class OneCluster:
 
     def __init__(self, api: ClusterApi) -> None:
         self._api = api
-        policy = NodePolicy(name=GROUP, selector=Selector(groups=(GROUP,)))
+        policy = NodePolicy(name=GROUP, selector=GroupSelector(groups=(GROUP,)))
         self._policies = ClusterPolicies(settings=Switches(name=CLUSTER), policies=(policy,))
 
     def names(self) -> tuple[str, ...]:

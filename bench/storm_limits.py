@@ -15,7 +15,7 @@ from itertools import groupby
 
 from bench.storm_chain import GROUP, check_now_and_then, first_taints
 from bench.upgrade_fleet import BenchFleet, BenchGroup, Figures, workloads_of
-from leeward.policy.document import ClusterPolicies, ClusterSettings, NodePolicy, Selector
+from leeward.policy.document import ClusterPolicies, ClusterSettings, GroupSelector, NodePolicy
 from local.cluster.objects import Obj
 from simulation import fleets
 from simulation.aws.compute import SimInstance
@@ -192,7 +192,7 @@ def _spread(members: list[SimInstance], count: int) -> list[SimInstance]:
 def _world(storm: Storm) -> World:
     nodes = int(storm.count * NODES_PER_WARNING)
     figures = replace(Figures.read(), pods_per_node=PODS_PER_NODE)
-    policy = NodePolicy(name=GROUP, selector=Selector(groups=(GROUP,)))
+    policy = NodePolicy(name=GROUP, selector=GroupSelector(groups=(GROUP,)))
     group = BenchGroup(
         name=GROUP,
         size=nodes,

@@ -16,8 +16,8 @@ from leeward.policy.document import (
     ClusterPolicies,
     ClusterSettings,
     DrainPolicy,
+    GroupSelector,
     NodePolicy,
-    Selector,
     UpdatePolicy,
 )
 from local.cluster.objects import Obj
@@ -128,7 +128,7 @@ def a_world(figures: Figures, nodes: int, unavailable: str, *, ours: bool, max_s
     """
     policy = NodePolicy(
         name=GROUP,
-        selector=Selector(groups=(GROUP,)),
+        selector=GroupSelector(groups=(GROUP,)),
         drain=DrainPolicy(settle=timedelta(seconds=figures.settle)),
         update=update_policy(unavailable, max_surge),
     )

@@ -8,7 +8,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from leeward.policy.document import ClusterPolicies, ClusterSettings, DrainPolicy, NodePolicy, Selector, UpdatePolicy
+from leeward.policy.document import (
+    ClusterPolicies,
+    ClusterSettings,
+    DrainPolicy,
+    GroupSelector,
+    NodePolicy,
+    UpdatePolicy,
+)
 from leeward.ports import Ports
 from local.cluster.settings import START_DELAY
 from simulation.aws.compute import SimInstance
@@ -106,7 +113,7 @@ def shop(web: int = 3, spot: int = 4, workers: int = 5) -> Stage:
     )
     drain = DrainPolicy(settle=timedelta(seconds=20), timeout=timedelta(minutes=15))
     policy = NodePolicy(
-        name="all", selector=Selector(groups=("*",)), drain=drain, update=UpdatePolicy(max_unavailable=1)
+        name="all", selector=GroupSelector(groups=("*",)), drain=drain, update=UpdatePolicy(max_unavailable=1)
     )
     workloads = (
         *_deployment("cart", 6, cpu="400m"),

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from leeward.model.group import HookResult
-from leeward.policy.document import DrainPolicy, NodePolicy, Selector
+from leeward.policy.document import DrainPolicy, GroupSelector, NodePolicy
 from leeward.policy.selection import policy_for
 from simulation.asked import Asked, AskedOf, Kind
 from simulation.drained import deletable, silent_for
@@ -183,7 +183,7 @@ def _of_forced_upgrade(instance: str, view: WorldView) -> NodePolicy | None:
     group = group_of(view, instance)
     if group is None or not view.forced(instance):
         return None
-    return policy_for(view.policies.policies, group.name, group.tags) or NodePolicy(name="", selector=Selector())
+    return policy_for(view.policies.policies, group.name, group.tags) or NodePolicy(name="", selector=GroupSelector())
 
 
 def _ended_by_others(instance: str, view: WorldView) -> bool:

@@ -9,10 +9,10 @@ from leeward.policy.document import (
     ClusterPolicies,
     ClusterSettings,
     DrainPolicy,
+    GroupSelector,
     InterruptionPolicy,
     NodePolicy,
     Rebalance,
-    Selector,
     UpdatePolicy,
 )
 
@@ -33,7 +33,7 @@ def policies_of(random: Random, cluster: str) -> ClusterPolicies:
     policies = tuple(
         NodePolicy(
             name=name,
-            selector=Selector(groups=(f"{name}*",)),
+            selector=GroupSelector(groups=(f"{name}*",)),
             interruption=InterruptionPolicy(rebalance=random.choice(tuple(Rebalance))),
             drain=drain,
         )

@@ -82,7 +82,8 @@ def _upgrade_step(call: Mapping[str, Any], ports: Ports) -> dict[str, Any]:
     """Run a step of an upgrade, found by name, for the steps come with their state machine."""
     document, known = import_module("leeward.upgrade.run"), import_module("leeward.upgrade.steps")
     managed = import_module("leeward.upgrade.managed.steps")
-    answer: dict[str, Any] = take_step(call, {**known.STEPS, **managed.STEPS}, document.Run.from_json, ports).to_json()
+    steps = {**known.STEPS, **managed.STEPS}
+    answer: dict[str, Any] = take_step(call, steps, document.UpgradeRun.from_json, ports).to_json()
     return answer
 
 

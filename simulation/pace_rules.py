@@ -10,7 +10,7 @@ from leeward.errors import InvalidInputError
 from leeward.model import well_known
 from leeward.model.group import Group
 from leeward.model.times import as_instant
-from leeward.policy.document import Budget, NodePolicy, Reason
+from leeward.policy.document import Budget, DisruptionReason, NodePolicy
 from leeward.policy.selection import policy_for
 from leeward.upgrade.surge.sizes import parallelism
 from local.cluster.objects import Obj, annotations_of, controller_of, name_of
@@ -86,7 +86,7 @@ class Pace:
         chain = view.policies.policies
         groups = [one for one in view.groups.values() if policy_for(chain, one.name, one.tags) is policy]
         for budget in policy.disruption.budgets:
-            if Reason.UPGRADE.value not in budget.reasons or budget.window is not None:
+            if DisruptionReason.UPGRADE.value not in budget.reasons or budget.window is not None:
                 continue
             if budget.zone not in {None, _zone(node)}:
                 continue

@@ -8,7 +8,7 @@ from typing import Any
 
 from leeward.model.times import parse_instant
 from leeward.upgrade.preflight.findings import Code
-from leeward.upgrade.status import Phase
+from leeward.upgrade.status import UpgradePhase
 from local.demo import ledger
 from local.demo.judge import Finding
 from local.demo_upgrade import scene
@@ -177,7 +177,7 @@ def _about_runs(stack: LocalStack, story: Story) -> list[Finding]:
         ),
         Finding(
             promise="the upgrade came to its end",
-            good=seen.ended is Phase.DONE and upgrades[0] == "SUCCEEDED" and seen.kill_at is None,
+            good=seen.ended is UpgradePhase.DONE and upgrades[0] == "SUCCEEDED" and seen.kill_at is None,
             found=f"{'; '.join(upgrades)} after {seen.seconds:.0f} s: "
             + " → ".join(phase.value for phase in seen.phases),
         ),

@@ -21,7 +21,7 @@ from leeward.cli.upgrade.tables import status_report
 from leeward.errors import LeewardError
 from leeward.ports import Ports
 from leeward.upgrade.preflight.findings import Code
-from leeward.upgrade.status import Phase, Status
+from leeward.upgrade.status import UpgradePhase, UpgradeStatus
 from local.demo import ledger
 from local.demo_upgrade import command, scene
 from local.stack import LocalStack, LocalStackError
@@ -30,7 +30,7 @@ TIMEOUT_SECONDS = 900  # limits only the wait for an upgrade that does not end
 POLL_SECONDS = 1.0
 BLOCKED_SECONDS = 6  # how long the blocked drain is shown before `orders` gets its third replica
 KILL_SECONDS_PER_NODE = 3.0  # `--kill-at` chooses a moment between the start and so many seconds for each node after it
-ENDS = frozenset({Phase.DONE, Phase.FAILED, Phase.ABORTED})
+ENDS = frozenset({UpgradePhase.DONE, UpgradePhase.FAILED, UpgradePhase.ABORTED})
 
 
 @dataclass(kw_only=True)
@@ -46,14 +46,14 @@ class Watched:
 
     began: datetime
     actions: list[tuple[datetime, str]] = field(default_factory=list)
-    phases: list[Phase] = field(default_factory=list)
+    phases: list[UpgradePhase] = field(default_factory=list)
     estimates: list[tuple[float, int]] = field(default_factory=list)
     blocker: Blocker | None = None
     blocked_at: float | None = None
     scaled_down: bool = False
     scaled_up: bool = False
     kill_at: float | None = None
-    ended: Phase | None = None
+    ended: UpgradePhase | None = None
     seconds: float = 0.0
 
 
@@ -98,7 +98,7 @@ def _report(console: Console, seen: Watched, action: str) -> None:
     console.print(f"[dim]{time.strftime('%H:%M:%S')}[/] [bold]{action}[/]")
 
 
-def _read_status(stack: LocalStack, ports: Ports) -> Status | None:
+def _read_status(stack: LocalStack, ports: Ports) -> UpgradeStatus | None:
     """Return the status; None before the target is known or when a service does not answer: the next poll retries."""
     try:
         record = ports.upgrades.read(scene.GROUP)
@@ -107,7 +107,7 @@ def _read_status(stack: LocalStack, ports: Ports) -> Status | None:
         return None
 
 
-def _note(stack: LocalStack, seen: Watched, status: Status) -> None:
+def _note(stack: LocalStack, seen: Watched, status: UpgradeStatus) -> None:
     if not seen.phases or seen.phases[-1] is not status.phase:
         seen.phases.append(status.phase)
         if status.eta is not None:
@@ -119,7 +119,7 @@ def _note(stack: LocalStack, seen: Watched, status: Status) -> None:
         seen.blocker, seen.blocked_at = blocker, seen.seconds
 
 
-def _users_actions(stack: LocalStack, seen: Watched, status: Status) -> Iterator[str]:
+def _users_actions(stack: LocalStack, seen: Watched, status: UpgradeStatus) -> Iterator[str]:
     """Carry out the users' actions and yield a sentence for each: too few replicas once the first new node is launched,
     enough of them after the drain has been blocked for a while.
     """
@@ -150,7 +150,7 @@ def _states(stack: LocalStack) -> str:
     return ", ".join(f"{entry.node} {entry.phase} {'; '.join(entry.blocked_by)}" for entry in terminations)
 
 
-def seconds_left(status: Status) -> int:
+def seconds_left(status: UpgradeStatus) -> int:
     """Return the seconds left by Leeward's estimate, 0 without one. Local terminations are shorter than it assumes."""
     return max(int((status.eta - datetime.now(UTC)).total_seconds()), 0) if status.eta is not None else 0
 
@@ -161,7 +161,7 @@ class _Lines:
     def __init__(self, console: Console) -> None:
         self._console, self._last = console, ""
 
-    def __call__(self, status: Status) -> None:
+    def __call__(self, status: UpgradeStatus) -> None:
         line = line_of(status)
         if line != self._last:
             left = f", about {seconds_left(status)} s left" if status.eta is not None else ""
@@ -169,7 +169,7 @@ class _Lines:
             self._last = line
 
 
-def line_of(status: Status) -> str:
+def line_of(status: UpgradeStatus) -> str:
     """Return one line: the phase, the numbers of nodes, and the budgets that block drains."""
     held = "".join(f"; {ledger.short(entry.node)}: {entry.pod} held by {entry.object}" for entry in status.blockers)
     return f"{status.phase.value}: {status.new} new, {status.old} old, {status.draining} draining{held}"
@@ -190,7 +190,7 @@ class _Table:
     def __init__(self, live: Live) -> None:
         self._live = live
 
-    def __call__(self, status: Status) -> None:
+    def __call__(self, status: UpgradeStatus) -> None:
         left = f"about {seconds_left(status)} s left" if status.eta is not None else "no estimate"
         shown = Text("\n".join(render(status_report(scene.GROUP, status), View(Output.TABLE))))
         self._live.update(Group(shown, f"{left}, seen at {time.strftime('%H:%M:%S')}"))

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from random import Random
 from typing import TYPE_CHECKING
 
-from leeward.policy.document import NodePolicy, Selector
+from leeward.policy.document import GroupSelector, NodePolicy
 
 if TYPE_CHECKING:
     from simulation.site import Site
@@ -54,7 +54,7 @@ class LostPolicies:
         if len(groups) < 2:
             return None
         groups.remove(self._random.choice(groups))
-        return replace(policy, selector=Selector(groups=tuple(groups)))
+        return replace(policy, selector=GroupSelector(groups=tuple(groups)))
 
     def _put_back(self, policy: NodePolicy) -> None:
         self._away = False

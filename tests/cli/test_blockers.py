@@ -18,7 +18,7 @@ from leeward.model.pod import Deployment, Owner, Pod, PodDisruptionBudget
 from leeward.model.termination import Cause, CauseKind
 from leeward.model.times import format_instant
 from leeward.policy.document import DrainPolicy
-from leeward.upgrade.members import Target
+from leeward.upgrade.members import UpgradeTarget
 from leeward.upgrade.record import ControlRequest, UpgradeRecord
 from leeward.upgrade.surge.sizes import Strategy
 from tests.cli.command import NOON, SMALL, a_snapshot
@@ -251,7 +251,7 @@ def kept(leeward, system):
         record = UpgradeRecord(
             group="web-a",
             cluster=CLUSTER,
-            target=Target(),
+            target=UpgradeTarget(),
             strategy=Strategy.DEFAULT,
             desired=1,
             maximum=10,

@@ -7,9 +7,9 @@ import jsonschema
 import pytest
 
 from leeward.adapters import wiring
+from leeward.blockers.blocker import BlockerKind
 from leeward.doctor import expected
 from leeward.doctor.finding import Check, State
-from leeward.drift.reasons import Kind
 from leeward.errors import AccessDeniedError, InvalidInputError
 from leeward.model.facts import FactKind, Sheet
 from leeward.upgrade.preflight.findings import Code
@@ -136,7 +136,8 @@ def test_the_schema_lists_every_check_and_every_state():
 
 
 @pytest.mark.parametrize(
-    ("heading", "codes"), [("Blockers of a node", Kind), ("Findings of pre-flight", Code), ("Checks of doctor", Check)]
+    ("heading", "codes"),
+    [("Blockers of a node", BlockerKind), ("Findings of pre-flight", Code), ("Checks of doctor", Check)],
 )
 def test_every_code_that_is_printed_is_in_the_reference_of_its_command(heading, codes):
     section = Path("docs/reference/findings.md").read_text().partition(f"## {heading}")[2].partition("\n## ")[0]

@@ -12,7 +12,7 @@ from leeward.errors import AccessDeniedError, ObjectGoneError
 from leeward.model.facts import FactKind, Sheet
 from leeward.model.launch import LaunchSource, LaunchTemplateRef
 from leeward.model.zonal_shift import Evacuation, ZoneRecord
-from leeward.upgrade.members import Target
+from leeward.upgrade.members import UpgradeTarget
 from leeward.upgrade.record import ControlRequest, UpgradeRecord
 from leeward.upgrade.surge.sizes import Strategy
 from tests.fakes.accounts import EAST, HUB, INSTANCES, REGIONS, FakeAccounts
@@ -91,8 +91,8 @@ def an_upgrade(group, cluster):
     return UpgradeRecord(
         group=group,
         cluster=cluster,
-        target=Target(template=replace(TEMPLATE, version="2")),
-        previous=Target(template=TEMPLATE),
+        target=UpgradeTarget(template=replace(TEMPLATE, version="2")),
+        previous=UpgradeTarget(template=TEMPLATE),
         strategy=Strategy.DEFAULT,
         desired=1,
         maximum=10,

@@ -13,7 +13,7 @@ from leeward.disruption.controller import decide_once
 from leeward.disruption.record import DisruptionOutcome
 from leeward.errors import AccessDeniedError, AwsUnavailableError
 from leeward.model.pod import PodDisruptionBudget
-from leeward.policy.document import Budget, Selector
+from leeward.policy.document import Budget, GroupSelector
 from leeward.ports.kubernetes import Listed
 from tests.cli.snapshots.disruption import a_pod as a_raw_pod
 from tests.cli.test_plan_live import system as _system
@@ -182,7 +182,7 @@ def test_where_leeward_is_not_deployed_it_refuses_and_names_the_check(leeward, s
 
 
 def test_only_the_commands_shown_are_started(leeward, system, monkeypatch):
-    other = replace(a_policy("other"), selector=Selector(groups=("other",)))
+    other = replace(a_policy("other"), selector=GroupSelector(groups=("other",)))
     monkeypatch.setattr(system.clusters, "policies", lambda cluster: policies(a_policy("web"), other))
     assert refused(leeward, system, "-l", "team=search") == "there is nothing to do"
     assert applied(leeward, "--group", "web-a").code == 0

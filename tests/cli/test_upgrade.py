@@ -7,7 +7,7 @@ import jsonschema
 import pytest
 
 from leeward.upgrade.preflight.findings import Code
-from leeward.upgrade.status import Phase
+from leeward.upgrade.status import UpgradePhase
 from tests.cli.command import NOON
 from tests.cli.snapshots.upgrade import (
     TYPES,
@@ -72,7 +72,7 @@ def test_the_schemas_are_ones_and_name_the_closed_sets(name):
         if name == "status"
         else properties["findings"]["items"]["properties"]["code"]["enum"]
     )
-    assert reported == [one.value for one in (Phase if name == "status" else Code)]
+    assert reported == [one.value for one in (UpgradePhase if name == "status" else Code)]
 
 
 def test_a_plan_in_order_says_everything_and_exits_0(plan):

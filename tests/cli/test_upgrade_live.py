@@ -8,7 +8,7 @@ import pytest
 from leeward.adapters import wiring
 from leeward.model import well_known
 from leeward.model.launch import LaunchSource, LaunchTemplateRef
-from leeward.upgrade.members import Target
+from leeward.upgrade.members import UpgradeTarget
 from leeward.upgrade.record import ControlRequest, UpgradeRecord
 from leeward.upgrade.surge.sizes import Strategy
 from tests.fakes.builders import CLUSTER, GROUP, a_group, a_node, an_instance, policies
@@ -37,12 +37,12 @@ def say(leeward, system):
 
 
 def a_record(system, **more):
-    target = Target(template=replace(TEMPLATE, version="2"))
+    target = UpgradeTarget(template=replace(TEMPLATE, version="2"))
     record = UpgradeRecord(
         group=GROUP,
         cluster=CLUSTER,
         target=target,
-        previous=Target(template=TEMPLATE),
+        previous=UpgradeTarget(template=TEMPLATE),
         strategy=Strategy.DEFAULT,
         desired=1,
         maximum=10,
@@ -149,7 +149,7 @@ def test_a_control_request_is_recorded_for_the_execution_that_runs_it(say, syste
 def test_a_pause_of_a_managed_group_says_that_eks_goes_on(say, system):
     a_record(system)
     record = system.upgrades.records[GROUP]
-    system.upgrades.records[GROUP] = replace(record, target=Target(nodegroup="ng"), update="update-1")
+    system.upgrades.records[GROUP] = replace(record, target=UpgradeTarget(nodegroup="ng"), update="update-1")
     system.upgrade_executions.open.add(f"{GROUP}-1")
     assert "EKS cannot pause an update" in say("pause", GROUP)["said"]
 

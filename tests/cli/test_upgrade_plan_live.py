@@ -13,11 +13,11 @@ from leeward.model import well_known
 from leeward.model.image import Image
 from leeward.model.launch import LaunchSettings, LaunchSource, LaunchTemplateRef
 from leeward.model.pause import PauseRecord
-from leeward.policy.document import Selector
+from leeward.policy.document import GroupSelector
 from leeward.ports.kubernetes import Listed
 from leeward.time_budget import TimeBudget
 from leeward.upgrade.preflight.gather import run_preflight
-from leeward.upgrade.run import Next, Run
+from leeward.upgrade.run import UpgradeNext, UpgradeRun
 from leeward.upgrade.start import take_lease
 from leeward.upgrade.steps import STEPS
 from tests.cli.snapshots.disruption import a_node as a_raw_node
@@ -189,7 +189,7 @@ def test_a_launch_configuration_is_a_finding_and_no_error(plan, system):
 
 
 def test_a_group_that_no_policy_selects_is_blocked(plan, system, monkeypatch):
-    others = policies(replace(a_policy("web"), selector=Selector(groups=("other-*",))))
+    others = policies(replace(a_policy("web"), selector=GroupSelector(groups=("other-*",))))
     monkeypatch.setattr(system.clusters, "policies", lambda cluster: others)
     assert "NotSelected" in codes(plan(code=1))
 
@@ -208,7 +208,7 @@ def test_a_group_that_is_not_there_is_named(leeward, system):
 def begun(system, **asked):
     """The first two steps of the machine."""
     call = {"run": {"group": GROUP, **asked}, "execution": "manual"}
-    run = take_lease(Run(group=GROUP, execution="", next=Next.CHECK), call, system.ports)
+    run = take_lease(UpgradeRun(group=GROUP, execution="", next=UpgradeNext.CHECK), call, system.ports)
     return STEPS["check"](run, {}, system.ports)
 
 
@@ -216,7 +216,7 @@ def test_the_machine_finds_what_the_command_finds_and_keeps_it(plan, leeward, sy
     system.service_limits.model.running[GROUP] = ("refresh-1",)
     now = plan(code=1)
     blocked = begun(system)
-    assert blocked.next is Next.BLOCKED
+    assert blocked.next is UpgradeNext.BLOCKED
     assert "InstanceRefreshRunning (group web-a)" in blocked.why
     system.service_limits.model.running.clear()
     assert plan("--recorded", code=1) == now
@@ -225,7 +225,7 @@ def test_the_machine_finds_what_the_command_finds_and_keeps_it(plan, leeward, sy
 
 def test_what_was_overridden_then_has_passed(plan, system):
     system.service_limits.model.running[GROUP] = ("refresh-1",)
-    assert begun(system, override=["InstanceRefreshRunning"]).next is Next.PREPARE
+    assert begun(system, override=["InstanceRefreshRunning"]).next is UpgradeNext.PREPARE
     assert "InstanceRefreshRunning" in codes(plan("--recorded"))
 
 

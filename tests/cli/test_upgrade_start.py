@@ -9,7 +9,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from leeward.policy.document import Selector
+from leeward.policy.document import GroupSelector
 from leeward.upgrade.record import ControlRequest
 from leeward.upgrade.waits import Wait, track_wait
 from tests.cli.test_upgrade_live import a_record
@@ -25,7 +25,7 @@ system = _system  # the fixture
 @pytest.fixture
 def unselected(system, monkeypatch):
     """No policy selects the group: a blocker."""
-    other = replace(a_policy(), selector=Selector(groups=("other",)))
+    other = replace(a_policy(), selector=GroupSelector(groups=("other",)))
     monkeypatch.setattr(system.clusters, "policies", lambda cluster: policies(other))
     return system
 

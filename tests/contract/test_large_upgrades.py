@@ -14,8 +14,8 @@ from leeward.model.termination import Cause, CauseKind, Outcome, Status, Termina
 from leeward.upgrade.capacity_ledger import conclude, with_warning
 from leeward.upgrade.preflight.findings import Code, warning
 from leeward.upgrade.preflight.gather import MOST_FINDINGS
-from leeward.upgrade.preflight.plan import Plan
-from leeward.upgrade.record import SurgeNode, cause_id, tag_for
+from leeward.upgrade.preflight.plan import UpgradePlan
+from leeward.upgrade.record import OpenLaunch, cause_id, tag_for
 from leeward.upgrade.surge.sizes import Strategy, sizes
 from leeward.upgrade.waves.drain_selection import TRIES
 from tests.contract.tables import make_table
@@ -67,7 +67,7 @@ def in_full_swing(record):
     record = replace(
         record,
         under_way={one: tag_for(record, number) for number, one in enumerate(going)},
-        ahead={one: SurgeNode(zone="us-east-1a", offset_by=old) for one, old in zip(new, going, strict=True)},
+        ahead={one: OpenLaunch(zone="us-east-1a", offset_by=old) for one, old in zip(new, going, strict=True)},
         given_up=tuple(IDS[-200:]),
         phase_since=NOW + timedelta(hours=1),
     )
@@ -99,7 +99,7 @@ def test_the_latest_failures_are_kept_with_their_reasons():
 def test_a_plan_of_5000_nodes_is_kept_and_read_again(upgrades):
     names = [f"ip-10-{number // 250}-{number % 250}-17.ap-southeast-2.compute.internal" for number in range(NODES)]
     found = [warning(Code.PDB_ALLOWS_NONE_NOW, f"pdb shop/checkout-{n}", BUDGET, BUDGET) for n in range(MOST_FINDINGS)]
-    plan = Plan(
+    plan = UpgradePlan(
         group="web-a",
         strategy=Strategy.DEFAULT,
         parallel=TOGETHER,
@@ -113,4 +113,4 @@ def test_a_plan_of_5000_nodes_is_kept_and_read_again(upgrades):
     upgrades.keep_plan("web-a", {"plan": plan.to_json()})
     kept = upgrades.plan("web-a")
     assert kept is not None
-    assert Plan.from_json(kept["plan"]) == plan
+    assert UpgradePlan.from_json(kept["plan"]) == plan

@@ -12,8 +12,8 @@ from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.table import DynamoTable, from_wire, to_wire
 from leeward.adapters.aws.workflow_records import DynamoUpgrades, made, plain, upgrade_item, upgrade_of
 from leeward.model.launch import LaunchTemplateRef
-from leeward.upgrade.members import Target
-from leeward.upgrade.record import ControlRequest, Order, SurgeNode, UpgradeRecord
+from leeward.upgrade.members import UpgradeTarget
+from leeward.upgrade.record import ControlRequest, LaunchOrder, OpenLaunch, UpgradeRecord
 from leeward.upgrade.surge.sizes import Strategy
 from simulation.aws.upgrades import SimUpgrades
 from tests.contract.tables import TABLES, a_table, make_table
@@ -33,7 +33,7 @@ def upgrades(request, monkeypatch):
 
 
 def a_record(**more):
-    target = Target(template=EIGHT, overrides={"m6g.large": EIGHT}, source=("lt-1", "8"))
+    target = UpgradeTarget(template=EIGHT, overrides={"m6g.large": EIGHT}, source=("lt-1", "8"))
     given = {
         "group": "web-a",
         "target": target,
@@ -45,8 +45,8 @@ def a_record(**more):
         "failed": ("node-a", "node-b"),
         "cordoned": True,
         "canary_done": NOW + timedelta(minutes=5),
-        "orders": {"3": Order(zone="a", subnet="subnet-a", count=2)},
-        "ahead": {"i-0new": SurgeNode(zone="a", offset_by="i-0old"), "i-0next": SurgeNode(zone="b")},
+        "orders": {"3": LaunchOrder(zone="a", subnet="subnet-a", count=2)},
+        "ahead": {"i-0new": OpenLaunch(zone="a", offset_by="i-0old"), "i-0next": OpenLaunch(zone="b")},
     }
     return UpgradeRecord(**{**given, **more})
 

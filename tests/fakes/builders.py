@@ -16,11 +16,11 @@ from leeward.model.zonal_shift import ShiftKind, ZonalShift, ZonalShifts
 from leeward.policy.document import (
     ClusterPolicies,
     ClusterSettings,
+    GroupSelector,
     Heartbeat,
     InterruptionPolicy,
     NodePolicy,
     Rebalance,
-    Selector,
 )
 from simulation.aws.recovery import zone_id_of
 
@@ -120,7 +120,7 @@ def a_policy(
 ) -> NodePolicy:
     return NodePolicy(
         name=name,
-        selector=Selector(groups=groups or ("web-*",)),
+        selector=GroupSelector(groups=groups or ("web-*",)),
         interruption=InterruptionPolicy(enabled=enabled, rebalance=rebalance, hooks=tuple(hooks)),
     )
 

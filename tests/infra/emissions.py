@@ -24,8 +24,7 @@ from leeward.sync.controller import Synced
 from leeward.termination import telemetry as termination
 from leeward.termination.run import Next, Notice, NoticeKind, Run
 from leeward.upgrade import handler as upgrade
-from leeward.upgrade.run import Next as UpgradeNext
-from leeward.upgrade.run import Run as UpgradeRun
+from leeward.upgrade.run import UpgradeNext, UpgradeRun
 from tests.adapters.test_entry import Context
 from tests.emitted import points
 from tests.fakes.clock import START

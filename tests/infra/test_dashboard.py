@@ -11,8 +11,7 @@ from infra.dashboard_metrics import NOT_SHOWN
 from leeward.disruption.run import DisruptionNext, DisruptionRun
 from leeward.termination.run import Next as TerminationNext
 from leeward.termination.run import Run as TerminationRun
-from leeward.upgrade.run import Next as UpgradeNext
-from leeward.upgrade.run import Run as UpgradeRun
+from leeward.upgrade.run import UpgradeNext, UpgradeRun
 from tests.architecture.metrics import METRICS
 from tests.infra.emissions import emissions
 from tests.infra.test_operations import alarms

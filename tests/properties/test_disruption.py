@@ -22,12 +22,16 @@ from leeward.disruption.savings import threshold
 from leeward.disruption.targets import targets
 from leeward.model.launch import LaunchSettings
 from leeward.model.quantity import amounts
-from leeward.policy.document import Reason
+from leeward.policy.document import DisruptionReason
 from tests.unit.disruption.fleet import ROOM, ZONES, a_budget, a_fleet, a_policy, rules
 
 EXAMPLES = int(os.environ.get("EXAMPLES", "60"))
 REASONS = dict(
-    zip((one.name for one in ORDER), (Reason.EXPIRED, Reason.DRIFTED, Reason.EMPTY, Reason.UNDERUTILIZED), strict=True)
+    zip(
+        (one.name for one in ORDER),
+        (DisruptionReason.EXPIRED, DisruptionReason.DRIFTED, DisruptionReason.EMPTY, DisruptionReason.UNDERUTILIZED),
+        strict=True,
+    )
 )
 
 
@@ -198,7 +202,7 @@ def test_the_search_for_several_nodes_saves_at_least_what_the_longest_prefix_sav
     )
     spending, prefix, best = found.usage.copy(), [], 0.0
     for candidate in ordered:
-        if spending.reason_to_keep(candidate, Reason.UNDERUTILIZED):
+        if spending.reason_to_keep(candidate, DisruptionReason.UNDERUTILIZED):
             continue
         spending.take(candidate)
         prefix.append(candidate)
@@ -206,7 +210,7 @@ def test_the_search_for_several_nodes_saves_at_least_what_the_longest_prefix_sav
         saved = sum(one.price for one in prefix)
         if len(prefix) > 1 and possible and saved >= threshold(prefix):
             best = max(best, saved)
-    ready = [one for one in ordered if not found.usage.reason_to_keep(one, Reason.UNDERUTILIZED)]
+    ready = [one for one in ordered if not found.usage.reason_to_keep(one, DisruptionReason.UNDERUTILIZED)]
     reconcile = SingleNodeConsolidation(found, targets(snapshot, priced=True))
     sets = multi_node_proposals(found, ready, reconcile.deletions(ready), reconcile.targets)
     assert (sets[0].worth[0] if sets else 0.0) >= best - 1e-6

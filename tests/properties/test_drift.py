@@ -10,7 +10,7 @@ from leeward.drift.detect import drift_of
 from leeward.model import well_known
 from leeward.model.instance import LaunchAttributes
 from leeward.model.launch import LaunchSettings
-from leeward.policy.document import DesiredNode, Requirement
+from leeward.policy.document import DesiredNode, NodeRequirement
 from tests.properties.test_disruption import EXAMPLES, fleets
 from tests.unit.disruption.fleet import ROOM, ZONES, a_fleet, a_policy, rules
 
@@ -46,7 +46,7 @@ def drifting(draw):
 
 
 def _one_of(key, values):
-    return Requirement(key=key, operator="In", values=tuple(values))
+    return NodeRequirement(key=key, operator="In", values=tuple(values))
 
 
 @settings(max_examples=EXAMPLES, deadline=None)

@@ -18,7 +18,7 @@ from leeward.upgrade.waves.model import (
     cluster_constraints,
     wave_node,
 )
-from leeward.upgrade.waves.planner import Order, next_nodes, plan_waves
+from leeward.upgrade.waves.planner import DrainOrder, next_nodes, plan_waves
 
 EXAMPLES = int(os.environ.get("EXAMPLES", "150"))  # make test-long asks for more
 START = datetime(2024, 1, 1, tzinfo=UTC)
@@ -94,7 +94,7 @@ all_limits = st.builds(
     per_zone=st.dictionaries(st.sampled_from(["z0", "z1"]), st.integers(1, 3), max_size=2),
     one_zone=st.booleans(),
 )
-orders = st.sampled_from(Order)
+orders = st.sampled_from(DrainOrder)
 
 
 def together_is_fine(nodes, limits, rival):
@@ -120,7 +120,7 @@ def test_every_node_is_in_one_wave_and_no_wave_breaks_a_rule(fleet, limits, orde
     assert sorted(name for wave in waves for name in wave) == sorted(by_name)
     for wave in waves:
         together_is_fine([by_name[name] for name in wave], limits, rival)
-        assert order is not Order.ZONE or len({by_name[name].zone for name in wave}) == 1
+        assert order is not DrainOrder.ZONE or len({by_name[name].zone for name in wave}) == 1
     failed = [any(by_name[name].failed_before for name in wave) for wave in waves]
     assert failed == sorted(failed)
     assert all(len({by_name[name].failed_before for name in wave}) == 1 for wave in waves)
@@ -139,7 +139,9 @@ def test_the_order_of_the_input_changes_nothing(fleet, limits, order, chance):
 def test_a_machine_that_ends_a_wave_before_the_next_walks_the_plan(fleet, limits, order):
     nodes, rival = fleet
     by_name = {node.name: node for node in nodes}
-    limits = Limits(together=limits.together, per_zone=limits.per_zone, one_zone=limits.one_zone or order is Order.ZONE)
+    limits = Limits(
+        together=limits.together, per_zone=limits.per_zone, one_zone=limits.one_zone or order is DrainOrder.ZONE
+    )
     waves = plan_waves(nodes, limits, rival, order=order)
     remaining = [by_name[name] for wave in waves for name in wave]
     for wave in waves:

@@ -7,8 +7,8 @@ from leeward.policy.document import (
     ClusterPolicies,
     ClusterSettings,
     DrainPolicy,
+    GroupSelector,
     NodePolicy,
-    Selector,
 )
 from simulation.plans import AutoscalerPlan
 
@@ -48,7 +48,7 @@ class Arrival:
 
 def policies(settle: int = 10, timeout: int = 900) -> ClusterPolicies:
     drain = DrainPolicy(settle=timedelta(seconds=settle), timeout=timedelta(seconds=timeout))
-    policy = NodePolicy(name="all", selector=Selector(), drain=drain)
+    policy = NodePolicy(name="all", selector=GroupSelector(), drain=drain)
     return ClusterPolicies(settings=ClusterSettings(name="blue"), policies=(policy,))
 
 

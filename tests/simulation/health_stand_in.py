@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from leeward.policy.document import ClusterPolicies, ClusterSettings, DrainPolicy, NodePolicy, Selector
+from leeward.policy.document import ClusterPolicies, ClusterSettings, DrainPolicy, GroupSelector, NodePolicy
 from leeward.policy.repair import RepairPolicy
 from simulation.fault_rates import Faults
 from simulation.world import World
@@ -18,7 +18,9 @@ BEGIN = 180.0 + MINUTE  # after the world has warmed up
 
 def written(*, repair=REPAIR, finalizer=False, settings=None, groups=()):
     drain = DrainPolicy(settle=timedelta(seconds=10), timeout=timedelta(minutes=10))
-    policy = NodePolicy(name="all", selector=Selector(groups=groups), drain=drain, repair=repair, finalizer=finalizer)
+    policy = NodePolicy(
+        name="all", selector=GroupSelector(groups=groups), drain=drain, repair=repair, finalizer=finalizer
+    )
     return ClusterPolicies(settings=settings or ClusterSettings(name="blue"), policies=(policy,))
 
 

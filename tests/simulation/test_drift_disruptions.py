@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from leeward.model.launch import Override
-from leeward.policy.document import Budget, DesiredNode, Requirement
+from leeward.policy.document import Budget, DesiredNode, NodeRequirement
 from tests.simulation.disruption_stand_in import CHANGED, DECIDED, GROUP, Disrupted, a_fleet
 
 REASONS = "leeward.dev/drift-reasons"
@@ -128,7 +128,7 @@ def test_a_label_that_no_launch_would_bring_is_reported_and_nothing_is_rolled():
 
 
 def test_only_nodes_that_are_incompatible_with_a_requirement_have_drifted():
-    elsewhere = Requirement(key="topology.kubernetes.io/zone", operator="NotIn", values=("us-east-1c",))
+    elsewhere = NodeRequirement(key="topology.kubernetes.io/zone", operator="NotIn", values=("us-east-1c",))
     world = wanting(requirements=(elsewhere,)).run()
     (there,) = [node for node in world.world.cluster.store.each("nodes") if zone_of(node) == "us-east-1c"]
     assert reported(world) == {there["metadata"]["name"]: "requirements"}

@@ -9,7 +9,7 @@ from leeward.disruption.command import Command, CommandDecision, MethodName
 from leeward.model import well_known
 from leeward.model.group import GroupInstance
 from leeward.policy.document import DisruptionPolicy
-from leeward.upgrade.members import Target
+from leeward.upgrade.members import UpgradeTarget
 from leeward.upgrade.record import ControlRequest, UpgradeRecord, UpgradeRequest
 from leeward.upgrade.surge.sizes import Strategy
 from simulation.image_rules import LONGEST_RUN, LOOKS_EVERY
@@ -144,7 +144,7 @@ def upgraded(watched, image, moves_to=None, **record):
     watched.world.images = {INSTANCE: image}
     member = GroupInstance(id=INSTANCE, zone=ZONE, lifecycle="InService")
     watched.world.groups = {GROUP: replace(watched.world.groups[GROUP], instances=(member,))}
-    given = {"desired": 1, "maximum": 10, "strategy": Strategy.DEFAULT, "target": Target(), "version": 1}
+    given = {"desired": 1, "maximum": 10, "strategy": Strategy.DEFAULT, "target": UpgradeTarget(), "version": 1}
     given["request"] = UpgradeRequest(image=PARAMETER)
     watched.world.upgrades = {GROUP: UpgradeRecord(group=GROUP, began=began, ended=began, **{**given, **record})}
     return watched.broken()

@@ -9,7 +9,7 @@ from leeward.model import well_known
 from leeward.model.group import GroupInstance
 from leeward.model.launch import LaunchSource, LaunchTemplateRef
 from leeward.ports.eks import ManagedState
-from leeward.upgrade.members import Target
+from leeward.upgrade.members import UpgradeTarget
 from leeward.upgrade.record import ControlRequest, UpgradeRecord
 from leeward.upgrade.surge.sizes import Strategy
 from simulation.aws.managed import SimUpdate
@@ -51,7 +51,13 @@ def ordered(world, **asked):
 
 def ended(world, **more):
     now = datetime.fromtimestamp(world.now, UTC)
-    given = {"desired": 1, "maximum": 10, "strategy": Strategy.DEFAULT, "target": Target(nodegroup="web"), "version": 1}
+    given = {
+        "desired": 1,
+        "maximum": 10,
+        "strategy": Strategy.DEFAULT,
+        "target": UpgradeTarget(nodegroup="web"),
+        "version": 1,
+    }
     world.upgrades = {GROUP: UpgradeRecord(group=GROUP, began=now, ended=now, **{**given, **more})}
     return world
 

@@ -8,7 +8,7 @@ from leeward.disruption.command import MethodName
 from leeward.disruption.record import DisruptionRecord
 from leeward.model import well_known
 from leeward.policy.document import Budget, UpdatePolicy
-from leeward.upgrade.members import Target
+from leeward.upgrade.members import UpgradeTarget
 from leeward.upgrade.record import UpgradeRecord
 from leeward.upgrade.surge.sizes import Strategy
 from local.cluster.nodes import NodeSpec
@@ -21,7 +21,7 @@ from tests.fakes.clock import START
 from tests.simulation.view_stand_in import INSTANCE, NODE, TAINT, World
 
 OTHER = "i-b"
-RECORD = {"group": GROUP, "cluster": "blue", "target": Target(), "desired": 2, "maximum": 4, "began": START}
+RECORD = {"group": GROUP, "cluster": "blue", "target": UpgradeTarget(), "desired": 2, "maximum": 4, "began": START}
 RECORD |= {"strategy": Strategy.DEFAULT}
 RUN = {"cluster": "blue", "number": 1, "method": MethodName.CONSOLIDATION, "began": START}
 RUN |= {"commands": (), "members": {}, "groups": (GROUP,)}

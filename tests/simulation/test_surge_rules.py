@@ -7,7 +7,7 @@ import pytest
 
 from leeward.model.termination import Cause, CauseKind
 from leeward.policy.document import UpdatePolicy
-from leeward.upgrade.members import Target
+from leeward.upgrade.members import UpgradeTarget
 from leeward.upgrade.record import UpgradeRecord
 from leeward.upgrade.surge.sizes import Strategy
 from simulation.asked import Kind
@@ -17,7 +17,7 @@ from tests.fakes.clock import START
 from tests.simulation.view_stand_in import INSTANCE, World, a_record
 
 NEW = ("i-new1", "i-new2")
-RECORD = {"group": GROUP, "cluster": "blue", "target": Target(), "desired": 1, "maximum": 4, "began": START}
+RECORD = {"group": GROUP, "cluster": "blue", "target": UpgradeTarget(), "desired": 1, "maximum": 4, "began": START}
 RECORD |= {"strategy": Strategy.DEFAULT}
 
 

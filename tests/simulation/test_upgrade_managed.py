@@ -8,7 +8,7 @@ import pytest
 from leeward.policy.document import Canary, Window
 from leeward.upgrade import run
 from leeward.upgrade.observation import observe
-from leeward.upgrade.status import Phase, status_of
+from leeward.upgrade.status import UpgradePhase, status_of
 from simulation import functions
 from simulation.fault_rates import Faults
 from simulation.faults import Killed
@@ -101,7 +101,7 @@ def test_what_holds_a_drain_is_reported_by_status_and_event_while_it_happens():
     world.start(launchTemplateVersion="2", override=["PdbNeverAllows"])
     world.at(ROLL + 120, lambda: seen.append(status(world))).run(1)
     (reported,) = seen
-    assert reported.phase is Phase.UPGRADING
+    assert reported.phase is UpgradePhase.UPGRADING
     assert reported.draining == reported.old > 0
     assert {one.object for one in reported.blockers} == {"pdb default/web"}
     assert {one["involvedObject"]["kind"] for one in events(world)} == {"Node"}
@@ -119,7 +119,12 @@ def test_status_follows_the_roll_with_eks_labels_at_the_gate():
     for after in range(10, 700, 20):
         world.at(BEGIN + after, lambda: phases.append(status(world).phase))
     world.run(2)
-    assert list(dict.fromkeys(phases)) == [Phase.SCALING_UP, Phase.UPGRADING, Phase.SCALING_DOWN, Phase.DONE]
+    assert list(dict.fromkeys(phases)) == [
+        UpgradePhase.SCALING_UP,
+        UpgradePhase.UPGRADING,
+        UpgradePhase.SCALING_DOWN,
+        UpgradePhase.DONE,
+    ]
 
 
 def test_user_data_that_keeps_eks_labels_away_is_a_node_creation_failure_that_names_them():

@@ -8,7 +8,7 @@ import pytest
 from leeward.model import well_known
 from leeward.model.group import GroupInstance
 from leeward.model.launch import LaunchTemplateRef
-from leeward.upgrade.members import Target
+from leeward.upgrade.members import UpgradeTarget
 from leeward.upgrade.record import UpgradeRecord
 from leeward.upgrade.surge.sizes import Strategy
 from simulation.aws.books import Book
@@ -27,7 +27,7 @@ def a_world(**record):
     began = datetime.fromtimestamp(world.now, UTC)
     found = UpgradeRecord(
         group=GROUP,
-        target=Target(template=WANTED),
+        target=UpgradeTarget(template=WANTED),
         strategy=Strategy.DEFAULT,
         desired=1,
         maximum=10,

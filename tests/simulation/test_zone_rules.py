@@ -7,7 +7,7 @@ import pytest
 from leeward.disruption.record import cause_id
 from leeward.model.termination import Cause, CauseKind, Status
 from leeward.model.zonal_shift import Evacuation, ZoneRecord
-from leeward.upgrade.record import Order, launch_token
+from leeward.upgrade.record import LaunchOrder, launch_token
 from simulation.aws.recovery import Shifted
 from simulation.case import Case
 from simulation.features import Feature
@@ -60,7 +60,7 @@ def test_a_launch_into_the_zone_is_reported_and_one_into_another_is_not(world, r
 
 
 def test_an_order_of_an_upgrade_from_before_the_shift_may_be_repeated_and_a_later_one_may_not(world):
-    rules, early = ZoneRules(), replace(OPEN_UPGRADE, orders={"8": Order(zone=ZONE, subnet="subnet-a")})
+    rules, early = ZoneRules(), replace(OPEN_UPGRADE, orders={"8": LaunchOrder(zone=ZONE, subnet="subnet-a")})
     world.upgrades = {GROUP: early}
     world.known_shifts = {ZONE}
     assert [*rules.launches(world), *rules.learned(world)] == []

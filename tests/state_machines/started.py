@@ -8,7 +8,7 @@ from leeward.disruption.run import DisruptionRun
 from leeward.termination import drain, steps
 from leeward.termination.run import Run
 from leeward.upgrade.managed.steps import STEPS as MANAGED_STEPS
-from leeward.upgrade.run import Run as UpgradeRun
+from leeward.upgrade.run import UpgradeRun
 from leeward.upgrade.steps import STEPS as UPGRADE_STEPS
 from leeward.workflow.steps import take_step
 from simulation.definitions import definitions

@@ -7,8 +7,7 @@ from datetime import timedelta
 from leeward.model.termination import CauseKind
 from leeward.policy.document import DrainPolicy
 from leeward.termination.run import Run
-from leeward.upgrade.run import Next
-from leeward.upgrade.run import Run as UpgradeRun
+from leeward.upgrade.run import UpgradeNext, UpgradeRun
 from leeward.upgrade.steps import STEPS as UPGRADE_STEPS
 from tests.fakes.builders import GROUP
 from tests.state_machines.test_leaving import SOLO, a_surging_system
@@ -79,7 +78,7 @@ def test_an_upgrade_samples_the_budgets_of_its_nodes_at_each_look_without_anothe
         elsewhere,
     ]
     run = UPGRADE_STEPS["drain"](RUN, {}, system.ports)
-    assert run.next is Next.WAIT
+    assert run.next is UpgradeNext.WAIT
     ((name, found),) = run.to_json()["healthy"].items()
     assert (name, found[:2], [ready for _, ready in found[2]]) == ("shop/web", [1, 3], [2])
     assert system.kubernetes.asked["budgets"] == 1

@@ -14,7 +14,7 @@ from leeward.reconcile.reconciler import reconcile_once
 from leeward.termination.maximum_size import ABANDONED, owners_maximum, put_back
 from leeward.termination.replacing import ask_for_replacement
 from leeward.termination.run import Next, Run
-from leeward.upgrade.members import Target
+from leeward.upgrade.members import UpgradeTarget
 from leeward.upgrade.observation import launched_by_others, measured
 from leeward.upgrade.record import UpgradeRecord
 from leeward.upgrade.surge.sizes import Strategy
@@ -50,7 +50,7 @@ def ask(system, instance=ONE):
 
 
 def an_upgrade(**given):
-    fields = {"target": Target(), "strategy": Strategy.DEFAULT, "desired": 2, "maximum": 2, **given}
+    fields = {"target": UpgradeTarget(), "strategy": Strategy.DEFAULT, "desired": 2, "maximum": 2, **given}
     return UpgradeRecord(group=GROUP, cluster=CLUSTER, began=START, **fields)
 
 

@@ -10,8 +10,7 @@ from leeward.model.termination import CauseKind
 from leeward.policy.document import DrainPolicy
 from leeward.termination.run import Next as TerminationNext
 from leeward.termination.run import Run as TerminationRun
-from leeward.upgrade.run import Next as UpgradeNext
-from leeward.upgrade.run import Run as UpgradeRun
+from leeward.upgrade.run import UpgradeNext, UpgradeRun
 from tests.fakes.builders import CLUSTER, GROUP, a_subject
 from tests.state_machines.graph import Graph
 from tests.state_machines.test_walks import I, a_budget, a_pod, a_system, claim, spot

@@ -37,7 +37,11 @@ def test_the_states_take_every_step_and_no_other(graph, steps):
 
 @pytest.mark.parametrize(
     ("graph", "words"),
-    [(DISRUPTION, disruption_run.DisruptionNext), (UPGRADE, upgrade_run.Next), (MANAGED, upgrade_run.Next)],
+    [
+        (DISRUPTION, disruption_run.DisruptionNext),
+        (UPGRADE, upgrade_run.UpgradeNext),
+        (MANAGED, upgrade_run.UpgradeNext),
+    ],
 )
 def test_the_choices_compare_with_words_that_steps_say(graph, words):
     said = set(re.findall(r"\.next = '([a-z-]+)'", graph.text))

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from leeward.model.node import Node
 from leeward.model.node_owners import disruption_taint_of
-from leeward.policy.document import Budget, NodePolicy, Reason
+from leeward.policy.document import Budget, DisruptionReason, NodePolicy
 from leeward.policy.schedule import is_active
 
 
@@ -46,7 +46,7 @@ def covers(budget: Budget, reason: str | None) -> bool:
     """Return whether the budget covers the reason. A budget without reasons covers Empty, Drifted, Underutilized and
     Expired, but not Upgrade: an upgrade has its own maxUnavailable, and is limited by budgets only where they name it.
     """
-    return reason in budget.reasons if budget.reasons else reason != Reason.UPGRADE
+    return reason in budget.reasons if budget.reasons else reason != DisruptionReason.UPGRADE
 
 
 def never_allows(budgets: Iterable[Budget], reason: str, zone: str) -> bool:
@@ -61,7 +61,7 @@ def never_allows(budgets: Iterable[Budget], reason: str, zone: str) -> bool:
 
 def upgrade_budgets(policy: NodePolicy) -> tuple[Budget, ...]:
     """Return the budgets that name the reason Upgrade: no other limits an upgrade."""
-    return tuple(budget for budget in policy.disruption.budgets if covers(budget, Reason.UPGRADE))
+    return tuple(budget for budget in policy.disruption.budgets if covers(budget, DisruptionReason.UPGRADE))
 
 
 def limit(budget: Budget, total: int) -> int:

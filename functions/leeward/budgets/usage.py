@@ -14,7 +14,7 @@ from leeward.model.group import Group
 from leeward.model.lifecycle import ENDING, IN_SERVICE, IN_WORK, TERMINATE_WAIT, LifecycleRole, role_of
 from leeward.model.node import Node
 from leeward.model.node_owners import disruption_taint_of
-from leeward.policy.document import NodePolicy, Reason
+from leeward.policy.document import DisruptionReason, NodePolicy
 from leeward.policy.schedule import any_active
 from leeward.snapshot.cluster import ClusterSnapshot
 
@@ -35,7 +35,7 @@ class Allowance:
     """Number of further nodes of a policy that may be disrupted for a reason."""
 
     policy: str
-    reason: Reason
+    reason: DisruptionReason
     zone: str | None  # None: in all zones together
     allowed: int | None  # None: no budget limits it
     disrupting: int
@@ -85,7 +85,7 @@ def allowances(snapshot: ClusterSnapshot, policy: NodePolicy) -> tuple[Allowance
     frozen = any_active(snapshot.policies.settings.freeze, snapshot.now)
     return tuple(
         _allowance(policy, reason, zone, nodes, snapshot.now, frozen=frozen)
-        for reason in Reason
+        for reason in DisruptionReason
         for zone in (None, *zones)
     )
 
@@ -96,7 +96,13 @@ def all_allowances(snapshot: ClusterSnapshot) -> tuple[Allowance, ...]:
 
 
 def _allowance(
-    policy: NodePolicy, reason: Reason, zone: str | None, nodes: Sequence[CountedNode], now: datetime, *, frozen: bool
+    policy: NodePolicy,
+    reason: DisruptionReason,
+    zone: str | None,
+    nodes: Sequence[CountedNode],
+    now: datetime,
+    *,
+    frozen: bool,
 ) -> Allowance:
     zones = [node.zone for node in nodes if zone in {None, node.zone}]
     disrupting = [node.zone for node in nodes if node.disrupting and zone in {None, node.zone}]
@@ -142,7 +148,7 @@ class BudgetUsage:
         """Return a copy for a trial."""
         return BudgetUsage(self._left, self._slack)
 
-    def reason_to_keep(self, node: Disruptable, reason: Reason) -> str:
+    def reason_to_keep(self, node: Disruptable, reason: DisruptionReason) -> str:
         """Return which budget forbids the node now, empty when none does."""
         policy = node.policy.name
         for zone, where in ((None, ""), (node.zone, f" in {node.zone}")):
@@ -151,7 +157,7 @@ class BudgetUsage:
                 return f"the budgets of policy {policy} allow no more {reason.value} nodes{where} now"
         return ""
 
-    def left(self, node: Disruptable, reason: Reason) -> int | None:
+    def left(self, node: Disruptable, reason: DisruptionReason) -> int | None:
         """Return how many nodes like this one may still be disrupted, None without a limit."""
         policy = node.policy.name
         return tightest(self._left.get((policy, reason.value, zone)) for zone in (None, node.zone))

@@ -29,7 +29,7 @@ from leeward.model.lifecycle import ENDING, IN_WORK, role_of
 from leeward.model.node import Node
 from leeward.model.pod import Pod
 from leeward.model.well_known import DISRUPTION_WINDOW
-from leeward.policy.document import NodePolicy, Reason
+from leeward.policy.document import DisruptionReason, NodePolicy
 from leeward.ports.kubernetes import Clusters
 from leeward.snapshot.cluster import ClusterSnapshot
 
@@ -38,7 +38,9 @@ LEAST_TURNS = 3
 TURN = 300  # seconds: the rate of fn disruption-planner
 UNCONSOLIDATABLE, DISRUPTION_BLOCKED = "Unconsolidatable", "DisruptionBlocked"  # reasons of Events
 LONGEST = 1000
-VOLUNTARY = frozenset({Reason.EMPTY, Reason.DRIFTED, Reason.UNDERUTILIZED, Reason.EXPIRED})
+VOLUNTARY = frozenset(
+    {DisruptionReason.EMPTY, DisruptionReason.DRIFTED, DisruptionReason.UNDERUTILIZED, DisruptionReason.EXPIRED}
+)
 BLOCKED_LONG = timedelta(days=1)  # a night's batch job or a release freeze of a day is no reason for an alarm
 OPENS_SOON = timedelta(days=7)  # a weekly disruption window is an agreement, not an obstacle
 MOST_NAMED = 10  # nodes of a namespace in the log
@@ -92,7 +94,7 @@ def blocked_event(snapshot: ClusterSnapshot, plan: DisruptionPlan, node: Node) -
     blocked = not any(verdict.candidate for verdict in verdicts.values())
     if blocked and len({verdict.reason for verdict in verdicts.values()}) == 1:
         return DISRUPTION_BLOCKED, said.reason[:LONGEST]
-    if Reason.UNDERUTILIZED in forbidden or consolidation.why_off(snapshot, policy) or not said.stays:
+    if DisruptionReason.UNDERUTILIZED in forbidden or consolidation.why_off(snapshot, policy) or not said.stays:
         return None
     return UNCONSOLIDATABLE, said.reason[:LONGEST]
 

@@ -21,7 +21,7 @@ from leeward.model.quantity import CPU, MEMORY
 from leeward.model.times import format_instant
 from leeward.placement.scene import closed_zones
 from leeward.policy.document import NodePolicy
-from leeward.policy.document import Requirement as PolicyRequirement
+from leeward.policy.document import NodeRequirement as PolicyRequirement
 from leeward.scheduling.nodes import NodeTemplate
 from leeward.scheduling.selectors import LabelRequirement, Operator
 from leeward.snapshot.cluster import ClusterSnapshot

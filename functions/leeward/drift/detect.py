@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from leeward.drift.differences import lacks_of_new_nodes, of_desired, of_hidden, of_instance, of_requirements, registers
 from leeward.drift.evidence import SHOWN, Evidence, remembered
-from leeward.drift.reasons import Field, Reason
+from leeward.drift.reasons import DriftReason, Field
 from leeward.drift.template_hash import fields_of, read, written
 from leeward.model import well_known
 from leeward.model.node import Node
@@ -39,14 +39,14 @@ class Drifted:
     """Drift of one node."""
 
     node: str
-    reasons: tuple[Reason, ...] = ()
+    reasons: tuple[DriftReason, ...] = ()
     since: datetime | None = None  # when it was first observed, None while it is in order
     remedy: Remedy = Remedy.NONE
     # why it is not known what its group launches now, and the fix; only differences from its policy are reported then
     unread: str = ""
     upgrade: str = ""  # what has to change before an upgrade fixes it, empty unless the remedy is one
 
-    def remedy_of(self, reason: Reason) -> Remedy:
+    def remedy_of(self, reason: DriftReason) -> Remedy:
         """Return the fix of one difference: none where a launch does not fix it, while the node's may fix others."""
         by_launch = not reason.proof and reason.field is not Field.ANNOTATIONS
         return self.remedy if reason.fixable or (by_launch and self.remedy is Remedy.UPGRADE) else Remedy.NONE
@@ -81,7 +81,7 @@ def drift_of(snapshot: ClusterSnapshot, node: Node) -> Drifted:
 def _evidence(snapshot: ClusterSnapshot) -> Evidence:
     order = {field: place for place, field in enumerate(Field)}
 
-    def raw(node: Node) -> tuple[Reason, ...]:
+    def raw(node: Node) -> tuple[DriftReason, ...]:
         policy = snapshot.policy_of_node(node)
         found = _reasons(snapshot, node, policy) if policy is not None else ()
         return tuple(dict.fromkeys(sorted(found, key=lambda one: (order[one.field], one.want, one.have))))
@@ -151,7 +151,7 @@ def annotations(snapshot: ClusterSnapshot, node: Node, drift: Drifted) -> dict[s
     return wanted | written({**_launched_with(snapshot, node, policy), **(read(node.annotations) or {})})
 
 
-def _fields(reasons: Iterable[Reason]) -> str:
+def _fields(reasons: Iterable[DriftReason]) -> str:
     return ",".join(dict.fromkeys(reason.field.value for reason in reasons))
 
 
@@ -161,7 +161,7 @@ def _launched_with(snapshot: ClusterSnapshot, node: Node, policy: NodePolicy) ->
     return fields_of(snapshot.launched_from.get(node.instance_id) or now, policy)
 
 
-def _reasons(snapshot: ClusterSnapshot, node: Node, policy: NodePolicy) -> Iterable[Reason]:
+def _reasons(snapshot: ClusterSnapshot, node: Node, policy: NodePolicy) -> Iterable[DriftReason]:
     group, instance = snapshot.group_of(node), snapshot.instance_of(node)
     if group is None:
         return
@@ -176,7 +176,7 @@ def _reasons(snapshot: ClusterSnapshot, node: Node, policy: NodePolicy) -> Itera
     yield from of_hidden(node, policy, launch, then, registers=registers(policy, expected))
 
 
-def _remedy(snapshot: ClusterSnapshot, node: Node, policy: NodePolicy, reasons: Iterable[Reason]) -> Remedy:
+def _remedy(snapshot: ClusterSnapshot, node: Node, policy: NodePolicy, reasons: Iterable[DriftReason]) -> Remedy:
     reasons = [one for one in reasons if one.field is not Field.ANNOTATIONS and not (one.proof and one.field in SHOWN)]
     if not reasons:
         return Remedy.NONE
@@ -184,7 +184,7 @@ def _remedy(snapshot: ClusterSnapshot, node: Node, policy: NodePolicy, reasons: 
     return Remedy.REPLACE if fixable else Remedy.UPGRADE
 
 
-def _before_upgrade(snapshot: ClusterSnapshot, node: Node, policy: NodePolicy, reasons: Iterable[Reason]) -> str:
+def _before_upgrade(snapshot: ClusterSnapshot, node: Node, policy: NodePolicy, reasons: Iterable[DriftReason]) -> str:
     """Return what an upgrade to the present version does not fix: what the policy asks and no new node has, else the
     fields, such as startup taints, that its user data does not register.
     """

@@ -11,7 +11,7 @@ launch fixes such a difference is judged by `evidence`."""
 from collections.abc import Iterable, Iterator, Mapping
 
 from leeward.drift.evidence import propagated_over
-from leeward.drift.reasons import Field, Reason
+from leeward.drift.reasons import DriftReason, Field
 from leeward.drift.template_hash import fields_of, read
 from leeward.model import well_known
 from leeward.model.group import Group
@@ -20,7 +20,7 @@ from leeward.model.launch import LaunchSettings
 from leeward.model.node import Node, Taint
 from leeward.node_template.build import ExpectedNode
 from leeward.policy.document import DesiredTaint, NodePolicy
-from leeward.policy.document import Requirement as PolicyRequirement
+from leeward.policy.document import NodeRequirement as PolicyRequirement
 from leeward.scheduling.selectors import LabelRequirement, Operator
 from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.snapshot.launchable import Launchable
@@ -32,7 +32,7 @@ _WORDS = {True: "on", False: "off"}
 
 def of_requirements(
     snapshot: ClusterSnapshot, node: Node, group: Group, policy: NodePolicy, launchable: Launchable | None
-) -> Iterator[Reason]:
+) -> Iterator[DriftReason]:
     """Yield the requirements that the node's labels do not meet.
 
     The group's own instance types, zones and capacity type are requirements as well. The capacity type counts only
@@ -68,7 +68,7 @@ def known_labels(snapshot: ClusterSnapshot, node: Node) -> dict[str, str]:
     return {**{key: value for key, value in labels.items() if value}, **node.labels}
 
 
-def of_desired(node: Node, policy: NodePolicy, expected: Iterable[ExpectedNode]) -> Iterator[Reason]:
+def of_desired(node: Node, policy: NodePolicy, expected: Iterable[ExpectedNode]) -> Iterator[DriftReason]:
     """Yield the labels, annotations and taints of the policy that the node lacks or has with another value.
 
     `expected`: the node of each instance type that the group would launch now.
@@ -88,7 +88,7 @@ def of_desired(node: Node, policy: NodePolicy, expected: Iterable[ExpectedNode])
         keys = {taint.key for taint in lacking}
         have = ", ".join(f"{taint.key}={taint.value}:{taint.effect}" for taint in node.taints if taint.key in keys)
         want = ", ".join(f"{taint.key}={taint.value}:{taint.effect}" for taint in lacking)
-        yield Reason(field=Field.TAINTS, have=have or "none", want=want, fixable=fixable)
+        yield DriftReason(field=Field.TAINTS, have=have or "none", want=want, fixable=fixable)
 
 
 def lacks_of_new_nodes(policy: NodePolicy, launchable: Launchable | None) -> tuple[str, ...]:
@@ -133,18 +133,20 @@ def _values(wanted: PolicyRequirement) -> str:
     return f"{wanted.operator} [{', '.join(wanted.values)}]" if wanted.values else wanted.operator
 
 
-def _of_label(key: str, labels: Mapping[str, str], want: str, *, fixable: bool) -> Reason:
-    return Reason(field=Field.REQUIREMENTS, have=f"{key}={labels.get(key, '')}", want=f"{key} {want}", fixable=fixable)
+def _of_label(key: str, labels: Mapping[str, str], want: str, *, fixable: bool) -> DriftReason:
+    return DriftReason(
+        field=Field.REQUIREMENTS, have=f"{key}={labels.get(key, '')}", want=f"{key} {want}", fixable=fixable
+    )
 
 
 def _wrong(wanted: Mapping[str, str], have: Mapping[str, str]) -> dict[str, str]:
     return {key: value for key, value in sorted(wanted.items()) if have.get(key) != value}
 
 
-def _of_pairs(field: Field, wrong: Mapping[str, str], have: Mapping[str, str], *, fixable: bool) -> Reason:
+def _of_pairs(field: Field, wrong: Mapping[str, str], have: Mapping[str, str], *, fixable: bool) -> DriftReason:
     current = ", ".join(f"{key}={have[key]}" for key in wrong if key in have) or "none"
     want = ", ".join(f"{key}={value}" for key, value in wrong.items())
-    return Reason(field=field, have=current, want=want, fixable=fixable)
+    return DriftReason(field=field, have=current, want=want, fixable=fixable)
 
 
 def _lacking(wanted: Iterable[DesiredTaint], have: Iterable[Taint]) -> list[DesiredTaint]:
@@ -154,16 +156,16 @@ def _lacking(wanted: Iterable[DesiredTaint], have: Iterable[Taint]) -> list[Desi
 
 def of_instance(
     instance: Instance, group: Group, launch: LaunchSettings | None, then: LaunchSettings | None = None
-) -> Iterator[Reason]:
+) -> Iterator[DriftReason]:
     """Yield the differences that the instance itself shows, one for each tag and metadata option. Fields that the
     template leaves open, or that EC2 does not report, are no drift. `then`: the version that launched the instance.
     """
     if group.subnets and instance.subnet and instance.subnet not in group.subnets:
-        yield Reason(field=Field.SUBNETS, have=instance.subnet, want=", ".join(sorted(group.subnets)))
+        yield DriftReason(field=Field.SUBNETS, have=instance.subnet, want=", ".join(sorted(group.subnets)))
     if launch is None:
         return
     if launch.image.startswith("ami-") and instance.image and instance.image != launch.image:
-        yield Reason(field=Field.AMI, have=instance.image, want=launch.image)
+        yield DriftReason(field=Field.AMI, have=instance.image, want=launch.image)
     have, want = instance.look, launch.look
     if have.security_groups is not None and want.security_groups is not None:
         declared = (then.look.security_groups if then is not None else None) or ()
@@ -180,7 +182,7 @@ def of_instance(
 
 def of_hidden(
     node: Node, policy: NodePolicy, now: LaunchSettings | None, then: LaunchSettings | None, *, registers: bool
-) -> Iterator[Reason]:
+) -> Iterator[DriftReason]:
     """Yield the differences that no instance shows: each field as it was recorded on the node, else as in the launch
     template version of the node. Where neither is known nothing has drifted. `registers`: nodes launched now come with
     the startup taints.
@@ -191,10 +193,10 @@ def of_hidden(
         have, want = remembered.get(field), wanted.get(field)
         if have is not None and want is not None and have != want:
             fixable = registers if field is Field.STARTUP_TAINTS else True
-            yield Reason(field=field, have=f"hash {have}", want=f"hash {want}", fixable=fixable)
+            yield DriftReason(field=field, have=f"hash {have}", want=f"hash {want}", fixable=fixable)
 
 
-def _parts(field: Field, have: Mapping[str, str] | None, want: Mapping[str, str] | None) -> Iterator[Reason]:
+def _parts(field: Field, have: Mapping[str, str] | None, want: Mapping[str, str] | None) -> Iterator[DriftReason]:
     """Yield the differences in the keys that the template names: other owners add tags of their own to instances."""
     if have is None or want is None:
         return
@@ -203,5 +205,5 @@ def _parts(field: Field, have: Mapping[str, str] | None, want: Mapping[str, str]
             yield _reason(field, f"{key}={have[key]}" if key in have else "none", f"{key}={value}")
 
 
-def _reason(field: Field, have: str, want: str) -> Reason:
-    return Reason(field=field, have=have, want=want)
+def _reason(field: Field, have: str, want: str) -> DriftReason:
+    return DriftReason(field=field, have=have, want=want)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
-from leeward.drift.reasons import Field, Reason
+from leeward.drift.reasons import DriftReason, Field
 from leeward.model.group import Group, GroupInstance
 from leeward.model.launch import LaunchSettings
 from leeward.model.node import Node
@@ -45,7 +45,7 @@ MOST_PROOFS = 20  # of a group that are remembered
 _TEMPLATE_TAGS = "k8s.io/cluster-autoscaler/node-template/"
 _DIGITS = 12
 
-Raw = Callable[[Node], Sequence[Reason]]  # the differences of a node, before any evidence
+Raw = Callable[[Node], Sequence[DriftReason]]  # the differences of a node, before any evidence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +61,7 @@ class Evidence:
 
     def __init__(self, snapshot: ClusterSnapshot, raw: Raw) -> None:
         self._snapshot, self._raw = snapshot, raw
-        self._reasons: dict[str, Sequence[Reason]] = {}
+        self._reasons: dict[str, Sequence[DriftReason]] = {}
         self._known: dict[tuple[str, Field, str], _Difference] = {}
         self._wanted: dict[str, WantedLaunch | None] = {}
         self._listed: dict[str, GroupInstance] = {}
@@ -71,7 +71,7 @@ class Evidence:
             if group is not None:
                 self._members[group.name].append(node)
 
-    def judged(self, node: Node) -> tuple[Reason, ...]:
+    def judged(self, node: Node) -> tuple[DriftReason, ...]:
         """Return the node's differences; those that a launch does not fix are not fixable and have their proof."""
         group = self._snapshot.group_of(node)
         reasons = self._of(node)
@@ -79,7 +79,7 @@ class Evidence:
             return tuple(reasons)
         return tuple(self._with_proof(node, group, reason) for reason in reasons)
 
-    def _with_proof(self, node: Node, group: Group, reason: Reason) -> Reason:
+    def _with_proof(self, node: Node, group: Group, reason: DriftReason) -> DriftReason:
         if reason.field in UNPROVED:
             return reason
         wanted = self._wanted_of(group)
@@ -96,7 +96,7 @@ class Evidence:
             self._listed |= {member.id: member for member in group.instances}
         return self._wanted[group.name]
 
-    def _proof(self, node: Node, group: Group, reason: Reason) -> str:
+    def _proof(self, node: Node, group: Group, reason: DriftReason) -> str:
         found = self._difference(group, reason)
         other = next((how for name, how in found.showing.items() if name != node.name), "")
         if other:
@@ -118,7 +118,7 @@ class Evidence:
                     shown.setdefault(key_of(reason), node.instance_id)
         return shown
 
-    def _difference(self, group: Group, reason: Reason) -> _Difference:
+    def _difference(self, group: Group, reason: DriftReason) -> _Difference:
         known = self._known.get((group.name, reason.field, reason.want))
         if known is None:
             showing: dict[str, str] = {}
@@ -132,12 +132,12 @@ class Evidence:
             self._known[group.name, reason.field, reason.want] = known
         return known
 
-    def _of(self, node: Node) -> Sequence[Reason]:
+    def _of(self, node: Node) -> Sequence[DriftReason]:
         if node.name not in self._reasons:
             self._reasons[node.name] = self._raw(node)
         return self._reasons[node.name]
 
-    def _launched_under(self, node: Node, group: Group, reason: Reason) -> str:
+    def _launched_under(self, node: Node, group: Group, reason: DriftReason) -> str:
         """Return how it is known that the node was launched under the wanted value, empty where it is not."""
         launchable = self._snapshot.launchables.get(group.name)
         launch = launchable.launch_of(self._snapshot.type_of(node)) if launchable is not None else None
@@ -159,7 +159,7 @@ class Evidence:
         return f"{node.name} was launched after this was wanted ({since}), and differs in it as well"
 
 
-def key_of(reason: Reason) -> str:
+def key_of(reason: DriftReason) -> str:
     """Return the key of a difference among the proofs of its group."""
     return _hash(f"{reason.field.value} {reason.want}")
 
@@ -181,7 +181,10 @@ def wanted_digest(snapshot: ClusterSnapshot, group: Group) -> str:
 
 
 def remembered(
-    snapshot: ClusterSnapshot, evidence: Evidence, reasons: Mapping[str, Iterable[Reason]], watched: Iterable[Group]
+    snapshot: ClusterSnapshot,
+    evidence: Evidence,
+    reasons: Mapping[str, Iterable[DriftReason]],
+    watched: Iterable[Group],
 ) -> dict[str, WantedLaunch]:
     """Return what is remembered of each watched group from now on. `reasons`: by node, with their proofs. The present
     values count from their first observation; what is known of launches stays until they change.
@@ -210,7 +213,7 @@ def _bounded(known: Mapping[str, str]) -> dict[str, str]:
     return dict(list(known.items())[-MOST_PROOFS:])
 
 
-def _decided_by_version(reason: Reason, launch: LaunchSettings, group: Group) -> bool:
+def _decided_by_version(reason: DriftReason, launch: LaunchSettings, group: Group) -> bool:
     if reason.field is Field.TAGS:  # the group's own tags change without a version
         return reason.want.partition("=")[0] not in group.tags
     return reason.field in BY_VERSION and not (reason.field is Field.AMI and (launch.alias or launch.overridden))

@@ -27,7 +27,7 @@ class Field(StrEnum):
     DETAILED_MONITORING = "detailedMonitoring"
 
 
-class Kind(StrEnum):
+class DriftKind(StrEnum):
     """Kind of a field. Dynamic fields also drift when the cloud side changes."""
 
     STATIC = "static"
@@ -38,7 +38,7 @@ DYNAMIC = frozenset({Field.AMI, Field.SUBNETS, Field.SECURITY_GROUPS, Field.REQU
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reason:
+class DriftReason:
     """One difference."""
 
     field: Field
@@ -48,6 +48,6 @@ class Reason:
     proof: str = ""  # evidence that such a node has it too, empty where there is none
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> DriftKind:
         """Kind of the field."""
-        return Kind.DYNAMIC if self.field in DYNAMIC else Kind.STATIC
+        return DriftKind.DYNAMIC if self.field in DYNAMIC else DriftKind.STATIC

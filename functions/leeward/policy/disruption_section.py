@@ -6,7 +6,7 @@ import re
 from datetime import timedelta
 from typing import Any
 
-from leeward.policy.document import NO_DISRUPTION, Budget, DisruptionPolicy, Reason, Window
+from leeward.policy.document import NO_DISRUPTION, Budget, DisruptionPolicy, DisruptionReason, Window
 from leeward.policy.durations import LONGEST, WIDEST_SPREAD, parse_spread
 from leeward.policy.fields import NEVER, Section, duration_expected, whole_number
 from leeward.policy.schedule import parse_schedule, zone
@@ -111,7 +111,7 @@ def _budget(entered: Section) -> Budget:
             nodes=nodes,
             percent=percent,
             window=_window(section, needed=False),
-            reasons=section.texts("reasons", tuple(Reason)),
+            reasons=section.texts("reasons", tuple(DisruptionReason)),
             zone=section.text("zone", None),
         )
 

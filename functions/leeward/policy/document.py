@@ -24,7 +24,7 @@ class Rebalance(StrEnum):
     REPLACE = "replace"
 
 
-class Reason(StrEnum):
+class DisruptionReason(StrEnum):
     """Reason of a disruption, as budgets name it. `Upgrade` is limited only by budgets that name it."""
 
     EMPTY = "Empty"
@@ -35,7 +35,7 @@ class Reason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Selector:
+class GroupSelector:
     """Selector of groups. Groups are OR'ed globs, tags AND'ed (empty value: the key alone), both AND'ed."""
 
     groups: tuple[str, ...] = ()
@@ -152,7 +152,7 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Requirement:
+class NodeRequirement:
     """One node requirement, Kubernetes' operators and Karpenter's minValues."""
 
     key: str
@@ -223,11 +223,11 @@ class NodePolicy:
     """One policy document."""
 
     name: str
-    selector: Selector
+    selector: GroupSelector
     interruption: InterruptionPolicy = InterruptionPolicy()
     drain: DrainPolicy = DrainPolicy()
     update: UpdatePolicy = UpdatePolicy()
-    requirements: tuple[Requirement, ...] = ()
+    requirements: tuple[NodeRequirement, ...] = ()
     node: DesiredNode = DesiredNode()
     disruption: DisruptionPolicy = DisruptionPolicy()
     finalizer: bool = False

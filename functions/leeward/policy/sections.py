@@ -19,13 +19,13 @@ from leeward.policy.document import (
     DesiredNode,
     DesiredTaint,
     DrainPolicy,
+    GroupSelector,
     Heartbeat,
     InterruptionPolicy,
+    NodeRequirement,
     OnAlarm,
     OnShift,
     Rebalance,
-    Requirement,
-    Selector,
     TemplatePolicy,
     UpdatePolicy,
     Webhook,
@@ -71,14 +71,14 @@ STATUSES = ("True", "False", "Unknown")
 READY_IS_ELSEWHERE = "a condition other than Ready, which notReadyAfter is about"
 
 
-def selector(spec: Section) -> Selector:
+def selector(spec: Section) -> GroupSelector:
     """Read `spec.selector`. An empty one is refused, because it would select every group."""
     problems_before = len(spec.problems.lines)
     with spec.section("selector") as section:
         groups, tags = section.texts("groups"), section.text_map("tags")
     if not groups and not tags and len(spec.problems.lines) == problems_before:
         spec.refuse("selector", "groups or tags that choose Auto Scaling groups", "an empty selector")
-    return Selector(groups=groups, tags=tags)
+    return GroupSelector(groups=groups, tags=tags)
 
 
 def interruption(spec: Section) -> InterruptionPolicy:
@@ -195,12 +195,12 @@ def _canary(update_section: Section) -> Canary:
         )
 
 
-def requirements(spec: Section) -> tuple[Requirement, ...]:
+def requirements(spec: Section) -> tuple[NodeRequirement, ...]:
     """Read `spec.requirements`, and check that each operator has the values it takes."""
     return tuple(_requirement(section) for section in spec.sections("requirements") or ())
 
 
-def _requirement(entered: Section) -> Requirement:
+def _requirement(entered: Section) -> NodeRequirement:
     with entered as section:
         key = section.text("key", None)
         if not section.has("key"):
@@ -213,7 +213,7 @@ def _requirement(entered: Section) -> Requirement:
         _check_values(section, operator, values)
         if minimum is not None and (operator not in {"In", "Exists"} or (operator == "In" and minimum > len(values))):
             section.refuse("minValues", "with operator In at most as many as values, or operator Exists")
-        return Requirement(key=key or "", operator=operator, values=values, min_values=minimum)
+        return NodeRequirement(key=key or "", operator=operator, values=values, min_values=minimum)
 
 
 def _check_values(section: Section, operator: str, values: tuple[str, ...]) -> None:

@@ -8,7 +8,7 @@ from leeward.model import well_known
 from leeward.model.group import Group, LifecycleHook
 from leeward.model.instance import Instance
 from leeward.model.well_known import is_hook_mark
-from leeward.policy.document import NodePolicy, Selector
+from leeward.policy.document import GroupSelector, NodePolicy
 
 
 def listed_groups(groups: Iterable[Group]) -> dict[str, str]:
@@ -27,7 +27,7 @@ def group_name(listed: str | None, instance: Instance | None) -> str | None:
     return listed or (instance.group if instance is not None else None)
 
 
-def selects(selector: Selector, group: str, tags: Mapping[str, str]) -> bool:
+def selects(selector: GroupSelector, group: str, tags: Mapping[str, str]) -> bool:
     """Return whether the selector matches: group globs are OR'ed, tags AND'ed (an empty value matches the key alone),
     both AND'ed (docs/policy.md).
     """
@@ -36,7 +36,7 @@ def selects(selector: Selector, group: str, tags: Mapping[str, str]) -> bool:
     )
 
 
-def named_by(selector: Selector, group: str) -> bool:
+def named_by(selector: GroupSelector, group: str) -> bool:
     """Return whether its group globs match, or it has none."""
     return not selector.groups or any(group == pattern or fnmatchcase(group, pattern) for pattern in selector.groups)
 

@@ -14,9 +14,9 @@ from leeward.policy.document import (
     ClusterSettings,
     DesiredTaint,
     DisruptionPolicy,
+    GroupSelector,
     NodePolicy,
-    Requirement,
-    Selector,
+    NodeRequirement,
     Webhook,
     WebhookFormat,
     Window,
@@ -41,7 +41,7 @@ def to_json(document: NodePolicy | ClusterSettings) -> dict[str, Any]:
 def canonical(document: NodePolicy | ClusterSettings) -> str:
     """Return the one spelling of a document: parsing it gives the same document, and equal documents the same text."""
     if isinstance(document, NodePolicy):
-        default = to_json(NodePolicy(name="", selector=Selector()))
+        default = to_json(NodePolicy(name="", selector=GroupSelector()))
     else:
         default = to_json(ClusterSettings(name=""))
     whole = to_json(document)
@@ -235,7 +235,7 @@ def _window(window: Window) -> dict[str, str]:
     return {"schedule": window.schedule, "duration": format_duration(window.duration), **zone}
 
 
-def _requirement(requirement: Requirement) -> dict[str, Any]:
+def _requirement(requirement: NodeRequirement) -> dict[str, Any]:
     return {
         "key": requirement.key,
         "operator": requirement.operator,

@@ -33,7 +33,7 @@ from leeward.model.lifecycle import (
 from leeward.model.node import LONG_AGO, Node, disruption_taint
 from leeward.model.seen import GONE, Seen, SeenGroup, SeenInstance
 from leeward.model.termination import CauseKind, TerminationRecord
-from leeward.policy.document import NodePolicy, Selector
+from leeward.policy.document import GroupSelector, NodePolicy
 from leeward.policy.selection import is_ours, is_put_by_sync, policy_for
 from leeward.ports import Ports
 from leeward.ports.autoscaling import Groups
@@ -50,7 +50,7 @@ TRANSIENT_MAX_AGE = timedelta(seconds=10)  # for a state that does not last; a m
 LAUNCH_MAX_AGE = timedelta(seconds=15)  # before a launch: an instance that has ended needs no replacement
 MAX_DISORDER = timedelta(seconds=30)  # clocks, events and observations may be out of order by as much
 FROM_THE_GROUP = (CauseKind.ASG_TERMINATE, CauseKind.STATE_CHANGE)  # causes that a return to the warm pool produces
-UNSELECTED = NodePolicy(name="(defaults)", selector=Selector())
+UNSELECTED = NodePolicy(name="(defaults)", selector=GroupSelector())
 
 
 class Freshness(Enum):

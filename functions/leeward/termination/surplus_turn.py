@@ -21,7 +21,7 @@ from leeward.model.capacity import SurgeOwner
 from leeward.model.group import Group, GroupInstance
 from leeward.model.lifecycle import ENDING, STAYING, role_of
 from leeward.model.termination import VOLUNTARY, CauseKind, Status, TerminationRecord
-from leeward.policy.document import NodePolicy, Reason
+from leeward.policy.document import DisruptionReason, NodePolicy
 from leeward.policy.selection import policy_for
 from leeward.ports import Ports
 from leeward.termination.capacity_ledger import is_under_way, only_surplus, to_offset
@@ -109,7 +109,7 @@ class _Queue:
         nodes = [member.zone for group in self.groups.values() for member in group.instances]
         front = [one.subject.zone for one in self.front]
         for zone in (None, place):
-            allowed = allowance_among(budgets, nodes, front, reason=Reason.UPGRADE, zone=zone, now=self.now)
+            allowed = allowance_among(budgets, nodes, front, reason=DisruptionReason.UPGRADE, zone=zone, now=self.now)
             if allowed == 0 and (there := [one for one in self.front if zone in {None, one.subject.zone}]):
                 return there
         return []

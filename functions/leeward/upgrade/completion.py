@@ -38,7 +38,7 @@ from leeward.upgrade.members import Age, Member
 from leeward.upgrade.observation import Observation, observe
 from leeward.upgrade.preflight.model import Preflight, in_shifted_zone, zone_of
 from leeward.upgrade.record import ControlRequest, UpgradeRecord
-from leeward.upgrade.run import LONGEST_WHY, REFUSED_UPDATE, Next, Run, read, start_next, written
+from leeward.upgrade.run import LONGEST_WHY, REFUSED_UPDATE, UpgradeNext, UpgradeRun, read, start_next, written
 from leeward.upgrade.start import begin_next
 from leeward.upgrade.surge.orders import adopted, launch_ordered
 from leeward.upgrade.terminations import request_offset, uncordon
@@ -55,16 +55,16 @@ LOOK = timedelta(minutes=5)  # after each full day: the minute reconciler comes 
 LONGEST_LEFT = 300
 SCALING_DOWN = "scaling down"
 ERRORS = {
-    Next.BLOCKED: "PreflightBlocked",
-    Next.CREATION_FAILURE: "NodeCreationFailure",
-    Next.EVICTION_FAILURE: "PodEvictionFailure",
-    Next.UPDATE_FAILURE: REFUSED_UPDATE,
+    UpgradeNext.BLOCKED: "PreflightBlocked",
+    UpgradeNext.CREATION_FAILURE: "NodeCreationFailure",
+    UpgradeNext.EVICTION_FAILURE: "PodEvictionFailure",
+    UpgradeNext.UPDATE_FAILURE: REFUSED_UPDATE,
 }
 PATIENCE = timedelta(minutes=15)  # until offsets of others no longer keep the upgrade open
 PAUSE = 10  # seconds
 
 
-def scale_down(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
+def scale_down(run: UpgradeRun, _: Mapping[str, Any], ports: Ports) -> UpgradeRun:
     """Terminate a surplus where one is left: a new node that no old node has offset. The termination of the
     emptiest new node is requested for it, and from then on that termination restores the size.
     """
@@ -159,25 +159,27 @@ def _wave_node(preflight: Preflight, member: Member) -> WaveNode:
     return wave_node(member.name, zone, member.node.created, pods, preflight.index)
 
 
-def wait_for_size(run: Run, record: UpgradeRecord, observation: Observation, ports: Ports) -> Run:
+def wait_for_size(run: UpgradeRun, record: UpgradeRecord, observation: Observation, ports: Ports) -> UpgradeRun:
     """Wait until the desired size is what it was; what others changed, or have not offset, is left to them."""
     now = ports.clock.now()
     if record.ahead or record.raised:
         return _not_offset(run, record, observation, ports)
     if record.others_scaled is not None or observation.group.desired <= record.desired:
-        return replace(run, next=Next.RESTORE, why=f"desired size {observation.group.desired}")
+        return replace(run, next=UpgradeNext.RESTORE, why=f"desired size {observation.group.desired}")
     if record.wait_key != SCALING_DOWN:
         record = written(replace(record, phase_since=now, wait_key=SCALING_DOWN), ports.upgrades)
     if now - (record.phase_since or now) < PATIENCE:
-        return again(run, Next.WAIT, PAUSE, f"desired size is {observation.group.desired}, it was {record.desired}")
+        return again(
+            run, UpgradeNext.WAIT, PAUSE, f"desired size is {observation.group.desired}, it was {record.desired}"
+        )
     written(
         with_warning(record, f"the desired size is {observation.group.desired}, it was {record.desired}"),
         ports.upgrades,
     )
-    return replace(run, next=Next.RESTORE, why="others offset what is left")
+    return replace(run, next=UpgradeNext.RESTORE, why="others offset what is left")
 
 
-def _not_offset(run: Run, record: UpgradeRecord, observation: Observation, ports: Ports) -> Run:
+def _not_offset(run: UpgradeRun, record: UpgradeRecord, observation: Observation, ports: Ports) -> UpgradeRun:
     """Wait for launches that no node has offset yet: instances that the raised desired size has not brought, or members
     that others terminate, so that none is left to offset them.
     """
@@ -186,18 +188,18 @@ def _not_offset(run: Run, record: UpgradeRecord, observation: Observation, ports
     wait = Wait(what="launches are not offset", objects=objects, limit=limit)
     record, stalled = track_wait(record, wait, ports.clock, ports.upgrades)
     if not stalled:
-        return again(run, Next.WAIT, PAUSE, "launches are not offset yet")
+        return again(run, UpgradeNext.WAIT, PAUSE, "launches are not offset yet")
     waits = f"{format_duration(limit)}: {', '.join(objects[:MOST_NAMED])}"
     if record.raised:
         why = f"the group has not launched for {waits}: look at the scaling activities of {record.group}"
-        return replace(run, next=Next.CREATION_FAILURE, why=why)
+        return replace(run, next=UpgradeNext.CREATION_FAILURE, why=why)
     others = describe_blocked(
         (one.instance.id for one in observation.preflight.members), record, observation, ports.claims
     )
-    return replace(run, next=Next.EVICTION_FAILURE, why=f"no node has offset a launch in {waits}: {others}")
+    return replace(run, next=UpgradeNext.EVICTION_FAILURE, why=f"no node has offset a launch in {waits}: {others}")
 
 
-def restore(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
+def restore(run: UpgradeRun, _: Mapping[str, Any], ports: Ports) -> UpgradeRun:
     """Resume AZRebalance, restore the maximum size, remove Leeward's cordons and close the record. No later step looks
     for cordons, so the nodes are read here: a list that is seconds old might lack one that a step has just set.
     """
@@ -208,21 +210,21 @@ def restore(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     uncordon((node for node in nodes if node.instance_id in members), record, ports.clusters)
     record = restore_group(record, ports)
     how = (
-        Next.ABORTED
+        UpgradeNext.ABORTED
         if record.control is ControlRequest.ABORT
-        else Next.ROLLED_BACK
+        else UpgradeNext.ROLLED_BACK
         if record.rolling_back
-        else Next.UPGRADED
+        else UpgradeNext.UPGRADED
     )
     target = f", {record.target.template.label}" if record.target.template else ""
     why = (
         f"{count_of(record.finished, 'node')} replaced, "
         f"{count_of(len(observation.preflight.members), 'member')}{target}"
     )
-    then = begin_next(record, ports.upgrade_executions) if how is Next.UPGRADED else ""
-    out = "" if how is Next.ABORTED else _left_out(observation)
+    then = begin_next(record, ports.upgrade_executions) if how is UpgradeNext.UPGRADED else ""
+    out = "" if how is UpgradeNext.ABORTED else _left_out(observation)
     summary = "; ".join(part for part in (why, out, then, *record.warnings) if part)
-    left = () if how is not Next.UPGRADED else record.then
+    left = () if how is not UpgradeNext.UPGRADED else record.then
     ended = replace(record, ended=ports.clock.now(), error="", why=summary[:500], then=left, hold=None)
     written(ended, ports.upgrades)
     return replace(run, next=how, why=summary)
@@ -236,7 +238,7 @@ def _left_out(observation: Observation) -> str:
     return f"not upgraded: {names}{more}" if out else ""
 
 
-def note_failure(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
+def note_failure(run: UpgradeRun, call: Mapping[str, Any], ports: Ports) -> UpgradeRun:
     """Record the failure and keep the record for the next start: new nodes serve, the group
     launches the new version. The old nodes return to service, and the failure says what is left.
     """
@@ -245,13 +247,13 @@ def note_failure(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
     why = run.why if run.next in ERRORS else str(call.get("cause") or "")
     if left := end_failed(record, ports):
         why = f"{why[: LONGEST_WHY - len(left) - 2]}; {left}"
-    onward = run.next if run.next in ERRORS else Next.FAILED
+    onward = run.next if run.next in ERRORS else UpgradeNext.FAILED
     failed = replace(record, ended=ports.clock.now(), error=f"{error}: {why}"[:1000], why=why[:500], hold=None)
     announce_failure(written(failed, ports.upgrades), failed.error, ports)
     return replace(run, next=onward, why=why)
 
 
-def continue_in_new_execution(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
+def continue_in_new_execution(run: UpgradeRun, _: Mapping[str, Any], ports: Ports) -> UpgradeRun:
     """Start the next execution, which takes over the lease: the history of this one is nearly full, or the group is one
     of the other state machine. Its name follows from the record, so a repeat starts one.
     """
@@ -266,7 +268,7 @@ def continue_in_new_execution(run: Run, _: Mapping[str, Any], ports: Ports) -> R
         ports.upgrade_executions,
         ports.managed_upgrade_executions,
     )
-    return replace(run, next=Next.CONTINUED, why=f"execution {name} continues")
+    return replace(run, next=UpgradeNext.CONTINUED, why=f"execution {name} continues")
 
 
 def restore_group(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
@@ -387,7 +389,7 @@ def remind(record: UpgradeRecord, ports: Ports) -> None:
         announce_failure(record, f"failed {since.days} d ago: {left}", ports)
 
 
-STEPS: Mapping[str, Step[Run]] = {
+STEPS: Mapping[str, Step[UpgradeRun]] = {
     "restore": restore,
     "note-failure": note_failure,
     "continue": continue_in_new_execution,

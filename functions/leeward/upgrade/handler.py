@@ -11,7 +11,7 @@ from leeward.adapters.account_check import answers_account_check
 from leeward.adapters.entry import entry_point
 from leeward.adapters.initialization import initialize
 from leeward.telemetry import Telemetry, scopes_of
-from leeward.upgrade.run import Next, Run
+from leeward.upgrade.run import UpgradeNext, UpgradeRun
 from leeward.workflow.steps import log_step, take_step
 
 ENDED = "Step Functions Execution Status Change"  # the detail-type of EventBridge's events
@@ -34,15 +34,15 @@ def upgrade(event: Mapping[str, Any], context: object) -> dict[str, Any]:
     from leeward.upgrade.steps import STEPS
 
     ports = wiring.invocation_ports(context)
-    result = take_step(event, {**STEPS, **MANAGED_STEPS}, Run.from_json, ports)
+    result = take_step(event, {**STEPS, **MANAGED_STEPS}, UpgradeRun.from_json, ports)
     stepped(event["step"], result)
     return result.to_json()
 
 
-def stepped(step: str, result: Run) -> None:
+def stepped(step: str, result: UpgradeRun) -> None:
     """Write one line a step; a metric when an upgrade has come to an end."""
     log_step(telemetry, step, result)
-    ended = result.next in {Next.UPGRADED, Next.ROLLED_BACK}
+    ended = result.next in {UpgradeNext.UPGRADED, UpgradeNext.ROLLED_BACK}
     name = GROUPS_UPGRADED if ended else UPGRADES_FAILED if step == "note-failure" else None
     if name is not None:
         telemetry.count({name: 1}, *scopes_of(result.cluster, result.group))

@@ -35,7 +35,7 @@ def is_template(one: LaunchTemplateRef, other: LaunchTemplateRef) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class UpgradeTarget:
     """The template from which members should have been launched."""
 
     template: LaunchTemplateRef | None = None  # the group's, its version a number; None or an empty version: unknown
@@ -118,7 +118,7 @@ class LeftOut:
     absence: Absence
 
 
-def members(group: Group, nodes: Mapping[str, Node], target: Target) -> tuple[Member, ...]:
+def members(group: Group, nodes: Mapping[str, Node], target: UpgradeTarget) -> tuple[Member, ...]:
     """Return the instances that are not leaving and not left out, by name. `nodes` by instance id."""
     present = [
         member
@@ -128,7 +128,7 @@ def members(group: Group, nodes: Mapping[str, Node], target: Target) -> tuple[Me
     return tuple(sorted(present, key=lambda member: member.name))
 
 
-def left_out(group: Group, nodes: Mapping[str, Node], target: Target) -> tuple[LeftOut, ...]:
+def left_out(group: Group, nodes: Mapping[str, Node], target: UpgradeTarget) -> tuple[LeftOut, ...]:
     """Return old instances that stay as they are, by id."""
     present = ((one, _absence(one, by_eks=group.nodegroup is not None)) for one in _present(group, nodes, target))
     absent = (
@@ -137,7 +137,7 @@ def left_out(group: Group, nodes: Mapping[str, Node], target: Target) -> tuple[L
     return tuple(sorted(absent, key=lambda one: one.instance.id))
 
 
-def _present(group: Group, nodes: Mapping[str, Node], target: Target) -> list[Member]:
+def _present(group: Group, nodes: Mapping[str, Node], target: UpgradeTarget) -> list[Member]:
     return [
         _member(instance, nodes.get(instance.id), target)
         for instance in group.instances
@@ -159,7 +159,7 @@ def _absence(member: Member, *, by_eks: bool) -> Absence | None:
     return Absence.PROTECTED if protected else None
 
 
-def _member(instance: GroupInstance, node: Node | None, target: Target) -> Member:
+def _member(instance: GroupInstance, node: Node | None, target: UpgradeTarget) -> Member:
     wanted = target.of(instance.type, instance.template)
     known = _by_record(instance, wanted) or _by_labels(node, target)
     age, why = known or (Age.OLD, "nothing shows that it was launched from the target's version")
@@ -175,7 +175,7 @@ def _by_record(instance: GroupInstance, wanted: LaunchTemplateRef | None) -> tup
     return age, f"launched from {have.label}, the target is {wanted.label}"
 
 
-def _by_labels(node: Node | None, target: Target) -> tuple[Age, str] | None:
+def _by_labels(node: Node | None, target: UpgradeTarget) -> tuple[Age, str] | None:
     """Return the age by labels, only where both the node and the target name a source version or an image."""
     if node is None or target.nodegroup is None:
         return None

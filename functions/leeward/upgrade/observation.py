@@ -12,7 +12,7 @@ from leeward.model.group import Group
 from leeward.model.instance import Instance
 from leeward.model.termination import Status, TerminationRecord
 from leeward.model.visible import quoted
-from leeward.policy.document import ClusterSettings, NodePolicy, Selector
+from leeward.policy.document import ClusterSettings, GroupSelector, NodePolicy
 from leeward.policy.selection import policy_for
 from leeward.ports import Ports
 from leeward.ports.autoscaling import Groups, Maxima
@@ -24,7 +24,7 @@ from leeward.termination import capacity_ledger
 from leeward.termination.maximum_size import owners_maximum
 from leeward.termination.requests import ReadableRecords, read_apart
 from leeward.time_budget import SearchTime
-from leeward.upgrade.members import Target
+from leeward.upgrade.members import UpgradeTarget
 from leeward.upgrade.preflight.model import FOR_SEARCH, Preflight, PreflightInputs
 from leeward.upgrade.record import UpgradeRecord, UpgradeRequest
 from leeward.upgrade.surge.sizes import Strategy, max_surge, parallelism
@@ -82,7 +82,7 @@ def observe(record: UpgradeRecord, ports: Ports, inputs: PreflightInputs | None 
     group = described(record.group, ports.groups)
     policies = ports.clusters.policies(record.cluster)
     policy = policy_for(policies.policies, group.name, group.tags)
-    chosen = policy or NodePolicy(name="(defaults)", selector=Selector())
+    chosen = policy or NodePolicy(name="(defaults)", selector=GroupSelector())
     kubernetes = ports.clusters.kubernetes(record.cluster)
     instances = ports.instances.describe(member.id for member in group.instances)
     others = others_of(chosen, group, record.cluster, ports.clusters, ports.groups)
@@ -183,7 +183,7 @@ def fresh_record(
     return UpgradeRecord(
         group=group.name,
         cluster=cluster,
-        target=Target(nodegroup=group.nodegroup),
+        target=UpgradeTarget(nodegroup=group.nodegroup),
         strategy=Strategy(policy.update.strategy),
         desired=group.desired,
         maximum=group.maximum,

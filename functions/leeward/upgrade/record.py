@@ -12,7 +12,7 @@ from hashlib import sha256
 
 from leeward.model.capacity import SurgeInstance, SurgeOwner
 from leeward.model.launch import LaunchTemplateRef
-from leeward.upgrade.members import Target
+from leeward.upgrade.members import UpgradeTarget
 from leeward.upgrade.surge.sizes import Strategy
 
 
@@ -43,7 +43,7 @@ class UpgradeRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class LaunchOrder:
     """New nodes that one call launches, all in one subnet."""
 
     zone: str
@@ -52,7 +52,7 @@ class Order:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SurgeNode:
+class OpenLaunch:
     """New instance launched ahead whose offset is not settled."""
 
     zone: str = ""  # whose old nodes it replaces
@@ -83,14 +83,14 @@ class UpgradeRecord:
     """One upgrade of one group."""
 
     group: str
-    target: Target
+    target: UpgradeTarget
     strategy: Strategy
     desired: int  # desired size before
     maximum: int  # MaxSize before
     began: datetime
     cluster: str = ""
     version: int = 0  # of the item in the table
-    previous: Target | None = None  # what a rollback returns to
+    previous: UpgradeTarget | None = None  # what a rollback returns to
     control: ControlRequest = ControlRequest.RUN
     # counts
     launched: int = 0  # new nodes launched ahead
@@ -125,8 +125,8 @@ class UpgradeRecord:
     lowers_to: int = 0  # value that MaxSize is about to get after the end, 0 for none
     # ledger
     ordered: int = 0  # calls that have asked for launches
-    orders: Mapping[str, Order] = field(default_factory=dict)  # those whose answer is not recorded yet, by number
-    ahead: Mapping[str, SurgeNode] = field(default_factory=dict)  # new instances; offset or written off: removed
+    orders: Mapping[str, LaunchOrder] = field(default_factory=dict)  # those whose answer is not recorded yet, by number
+    ahead: Mapping[str, OpenLaunch] = field(default_factory=dict)  # new instances; offset or written off: removed
     under_way: Mapping[str, str] = field(default_factory=dict)  # old instance to terminate -> tag (see `cause_id`)
     ended_early: Mapping[str, EndedLaunch] = field(default_factory=dict)  # new instances, of this start
     taken: tuple[str, ...] = ()  # instances that others took out with decrement, each of which has settled a launch

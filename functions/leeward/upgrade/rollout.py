@@ -44,7 +44,7 @@ from leeward.upgrade.members import Age
 from leeward.upgrade.observation import Observation, launched_by_others, measured, observe
 from leeward.upgrade.preflight.model import Preflight, others_disrupting, why_zones_wait
 from leeward.upgrade.record import NotedHold, UpgradeRecord, tag_for
-from leeward.upgrade.run import Next, Run, read, written
+from leeward.upgrade.run import UpgradeNext, UpgradeRun, read, written
 from leeward.upgrade.surge.launches import launches, settled
 from leeward.upgrade.surge.orders import DESIRED_SIZE, adopted, launch_ordered, order, raise_desired_size
 from leeward.upgrade.targets import launched_instead, launched_since, wait_or_fail
@@ -264,7 +264,7 @@ def _announce_refusal(
         kubernetes.event(node, reason=EVENT, message=text[:1000], warning=True, now=clock.now())
 
 
-def drain(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
+def drain(run: UpgradeRun, _: Mapping[str, Any], ports: Ports) -> UpgradeRun:
     """Request the termination of the old nodes that start now. Each drains, settles and ends in an execution of its
     own; no node waits for the end of a wave.
     """
@@ -273,7 +273,7 @@ def drain(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     return replace(followed, healthy=turn.observation.healthy)
 
 
-def _follow(run: Run, turn: Turn, ports: Ports) -> Run:
+def _follow(run: UpgradeRun, turn: Turn, ports: Ports) -> UpgradeRun:
     record, preflight = turn.record, turn.observation.preflight
     if not preflight.old and not record.under_way:
         return _drains_done(run, turn, ports.clock)
@@ -293,11 +293,11 @@ def _follow(run: Run, turn: Turn, ports: Ports) -> Run:
     if turn.requests or leaving_nodes(preflight, record, turn.held):
         pause = SHORTEST if turn.requests else busy_pause(preflight.parallel)
         pause = min(pause, until_a_place(preflight, record, ports.clock.now()) or pause)
-        return _stalled(run, turn, progress, ports) or again(run, Next.WAIT, pause, progress)
+        return _stalled(run, turn, progress, ports) or again(run, UpgradeNext.WAIT, pause, progress)
     return _none_started(run, turn, progress, ports)
 
 
-def _stalled(run: Run, turn: Turn, progress: str, ports: Ports) -> Run | None:
+def _stalled(run: UpgradeRun, turn: Turn, progress: str, ports: Ports) -> UpgradeRun | None:
     """Return None while one of the terminating nodes moves, else the failure with what blocks them: the upgrade's own,
     and those that another controller or a person terminates and cannot terminate.
     """
@@ -310,7 +310,9 @@ def _stalled(run: Run, turn: Turn, progress: str, ports: Ports) -> Run | None:
         return None
     blocked = describe_blocked(nodes, turn.record, turn.observation, ports.claims)
     return replace(
-        run, next=Next.EVICTION_FAILURE, why=f"nodes have not left in {format_duration(limit)}: {progress}: {blocked}"
+        run,
+        next=UpgradeNext.EVICTION_FAILURE,
+        why=f"nodes have not left in {format_duration(limit)}: {progress}: {blocked}",
     )
 
 
@@ -327,7 +329,7 @@ def _canary_terminates(turn: Turn) -> bool:
     return turn.permission.hold is Hold.CANARY and turn.permission.until is None and bool(turn.record.under_way)
 
 
-def _drains_done(run: Run, turn: Turn, clock: Clock) -> Run:
+def _drains_done(run: UpgradeRun, turn: Turn, clock: Clock) -> UpgradeRun:
     """Finish the drains. Old nodes may have gone while their successors still booted: those have to join before the
     step is done.
     """
@@ -335,14 +337,16 @@ def _drains_done(run: Run, turn: Turn, clock: Clock) -> Run:
         missing=tuple(one for one in gate_of(turn.observation.preflight).missing if one.lack is Lack.NOT_JOINED)
     )
     if late.open:
-        return replace(run, next=Next.SCALE_DOWN, why="no node of an older template version is left")
+        return replace(run, next=UpgradeNext.SCALE_DOWN, why="no node of an older template version is left")
     failures = creation_failures(turn.record, turn.observation, late, clock.now(), exhausted=False)
     if failures:
-        return replace(run, next=Next.CREATION_FAILURE, why="; ".join(f"{one.message}: {one.fix}" for one in failures))
-    return again(run, Next.WAIT, BOOT_PAUSE, "; ".join(one.message for one in late.missing))
+        return replace(
+            run, next=UpgradeNext.CREATION_FAILURE, why="; ".join(f"{one.message}: {one.fix}" for one in failures)
+        )
+    return again(run, UpgradeNext.WAIT, BOOT_PAUSE, "; ".join(one.message for one in late.missing))
 
 
-def _none_started(run: Run, turn: Turn, progress: str, ports: Ports) -> Run:
+def _none_started(run: UpgradeRun, turn: Turn, progress: str, ports: Ports) -> UpgradeRun:
     """Wait or fail when no node is terminating and none could start: report why, and limit the wait."""
     record, preflight = turn.record, turn.observation.preflight
     shifted = why_zones_wait(preflight.snapshot, preflight.group)
@@ -352,13 +356,13 @@ def _none_started(run: Run, turn: Turn, progress: str, ports: Ports) -> Run:
         reasons = {**record.reasons, **turn.held}
         causes = [f"{one.message}: {one.fix}" for one in eviction_failures(preflight, {*record.failed, *turn.held})]
         blocked = "; ".join(causes or [f"{old}: {why}" for old, why in reasons.items()])
-        return replace(run, next=Next.EVICTION_FAILURE, why=f"pods did not leave: {progress}: {blocked}")
+        return replace(run, next=UpgradeNext.EVICTION_FAILURE, why=f"pods did not leave: {progress}: {blocked}")
     if preflight.limits.together <= 0:
         return _no_budget(run, turn, progress, ports.clock, ports.upgrades)
     return _new_nodes_missing(run, turn, progress, ports)
 
 
-def _new_nodes_missing(run: Run, turn: Turn, progress: str, ports: Ports) -> Run:
+def _new_nodes_missing(run: UpgradeRun, turn: Turn, progress: str, ports: Ports) -> UpgradeRun:
     """Wait for new nodes: without a limit where those that come ahead are in a zone with a zonal shift."""
     record, preflight, clock, upgrades = turn.record, turn.observation.preflight, ports.clock, ports.upgrades
     shifted = why_zones_wait(preflight.snapshot, preflight.group)
@@ -367,7 +371,9 @@ def _new_nodes_missing(run: Run, turn: Turn, progress: str, ports: Ports) -> Run
         record, turn.observation, gate_of(turn.observation.preflight), clock.now(), exhausted=False
     )
     if failures:
-        return replace(run, next=Next.CREATION_FAILURE, why="; ".join(f"{one.message}: {one.fix}" for one in failures))
+        return replace(
+            run, next=UpgradeNext.CREATION_FAILURE, why="; ".join(f"{one.message}: {one.fix}" for one in failures)
+        )
     if busy := _unavailable(turn):
         return _places_taken(run, replace(turn, record=record), busy, progress, ports)
     nodes = [one.instance.id for one in waiting(preflight, record)]
@@ -377,8 +383,8 @@ def _new_nodes_missing(run: Run, turn: Turn, progress: str, ports: Ports) -> Run
         return _waits(run, f"{progress}; new nodes wait for the end of the {shifted}", clock)
     if stalled:
         why = f"{progress}: no Ready new node has come for them: look at the group's scaling activities and its budgets"
-        return replace(run, next=Next.CREATION_FAILURE, why=why)
-    return again(run, Next.WAIT, BOOT_PAUSE, f"{progress}; waiting for new nodes")
+        return replace(run, next=UpgradeNext.CREATION_FAILURE, why=why)
+    return again(run, UpgradeNext.WAIT, BOOT_PAUSE, f"{progress}; waiting for new nodes")
 
 
 def _unavailable(turn: Turn) -> list[str]:
@@ -391,7 +397,7 @@ def _unavailable(turn: Turn) -> list[str]:
     return busy if len(busy) >= preflight.limits.together else []
 
 
-def _places_taken(run: Run, turn: Turn, busy: list[str], progress: str, ports: Ports) -> Run:
+def _places_taken(run: UpgradeRun, turn: Turn, busy: list[str], progress: str, ports: Ports) -> UpgradeRun:
     """Wait for these nodes as long as pods leave them, else fail with what blocks them: no old node may start."""
     limit = longest_wait(turn.observation.policy.drain)
     left = pods_left(busy, turn.observation.preflight)
@@ -399,12 +405,12 @@ def _places_taken(run: Run, turn: Turn, busy: list[str], progress: str, ports: P
     _, stalled = track_wait(turn.record, wait, ports.clock, ports.upgrades)
     taken = f"{progress}; as many nodes as may be unavailable are: {', '.join(sorted(busy)[:MOST_NAMED])}"
     if not stalled:
-        return again(run, Next.WAIT, BOOT_PAUSE, taken)
+        return again(run, UpgradeNext.WAIT, BOOT_PAUSE, taken)
     blocked = describe_blocked(busy, turn.record, turn.observation, ports.claims)
-    return replace(run, next=Next.EVICTION_FAILURE, why=f"{taken}, for {format_duration(limit)}: {blocked}")
+    return replace(run, next=UpgradeNext.EVICTION_FAILURE, why=f"{taken}, for {format_duration(limit)}: {blocked}")
 
 
-def _no_budget(run: Run, turn: Turn, progress: str, clock: Clock, upgrades: Upgrades) -> Run:
+def _no_budget(run: UpgradeRun, turn: Turn, progress: str, clock: Clock, upgrades: Upgrades) -> UpgradeRun:
     """Wait for a budget of 0, which is the operator's; a budget that nodes of the policy's other groups hold is waited
     for as well, as long as these change.
     """
@@ -417,8 +423,8 @@ def _no_budget(run: Run, turn: Turn, progress: str, clock: Clock, upgrades: Upgr
     held_by = f"{progress}; the budgets for Upgrade are held by {', '.join(holders[:MOST_NAMED])}"
     if stalled:
         fix = "make these nodes Ready or finish their disruption, or raise the policy's budget"
-        return replace(run, next=Next.EVICTION_FAILURE, why=f"{held_by} for {format_duration(limit)}: {fix}")
-    return again(run, Next.WINDOW, LONGEST, held_by)
+        return replace(run, next=UpgradeNext.EVICTION_FAILURE, why=f"{held_by} for {format_duration(limit)}: {fix}")
+    return again(run, UpgradeNext.WINDOW, LONGEST, held_by)
 
 
 def until_a_place(preflight: Preflight, record: UpgradeRecord, now: datetime) -> int | None:
@@ -432,10 +438,10 @@ def until_a_place(preflight: Preflight, record: UpgradeRecord, now: datetime) ->
     return min((ceil((moment - now).total_seconds()) for moment in empty if moment > now), default=None)
 
 
-def _waits(run: Run, why: str, clock: Clock) -> Run:
+def _waits(run: UpgradeRun, why: str, clock: Clock) -> UpgradeRun:
     """Return the run held without a limit, by the policy or by a zonal shift."""
     hold = NotedHold(kind=Hold.WINDOW.value, since=clock.now(), why=why)
-    return replace(again(run, Next.WINDOW, LONGEST, why), hold=hold)
+    return replace(again(run, UpgradeNext.WINDOW, LONGEST, why), hold=hold)
 
 
 def busy_pause(parallel: int) -> int:

@@ -35,7 +35,7 @@ LONGEST_WHY = 500
 MAX_NAMES_TRIED = 100  # for the next execution
 
 
-class Next(StrEnum):
+class UpgradeNext(StrEnum):
     """Next transition of the state machine; its Choice states compare with these words."""
 
     HAND_OVER = "hand-over"  # another execution holds the lease
@@ -68,12 +68,12 @@ class Next(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class UpgradeRun:
     """State of one execution between two steps."""
 
     group: str
     execution: str
-    next: Next
+    next: UpgradeNext
     cluster: str = ""
     attempt: int = 0
     pause: int = 0  # seconds
@@ -94,7 +94,7 @@ class Run:
         return cls(
             group=group,
             execution=str(raw.get("execution") or ""),
-            next=Next(raw.get("next") or Next.CHECK),
+            next=UpgradeNext(raw.get("next") or UpgradeNext.CHECK),
             cluster=str(raw.get("cluster") or ""),
             attempt=int(raw.get("attempt") or 0),
             pause=int(raw.get("pause") or 0),
@@ -104,7 +104,7 @@ class Run:
 
     def handed_over(self, why: str) -> Self:
         """Return the document of an execution that ends because another one has the lease."""
-        return replace(self, next=Next.HAND_OVER, why=why)
+        return replace(self, next=UpgradeNext.HAND_OVER, why=why)
 
     @property
     def about(self) -> str:
@@ -165,7 +165,7 @@ def written(record: UpgradeRecord, upgrades: Upgrades) -> UpgradeRecord:
     return write_version(record, upgrades.write, f"upgrade of {record.group}")
 
 
-def read(run: Run, upgrades: Upgrades) -> UpgradeRecord:
+def read(run: UpgradeRun, upgrades: Upgrades) -> UpgradeRecord:
     """Return the record of the run's upgrade. Raises LeaseLostError if another execution holds it now."""
     record = upgrades.read(run.group)
     if record is None or record.execution != run.execution:

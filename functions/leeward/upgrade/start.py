@@ -13,7 +13,7 @@ from typing import Any
 from leeward.errors import InvalidInputError, ObjectGoneError
 from leeward.model.instance import cluster_of
 from leeward.model.visible import QUOTED, quoted, visible
-from leeward.policy.document import NodePolicy, Selector
+from leeward.policy.document import GroupSelector, NodePolicy
 from leeward.ports import Ports
 from leeward.ports.autoscaling import Groups
 from leeward.ports.clock import Clock
@@ -24,7 +24,7 @@ from leeward.ports.records import Upgrades
 from leeward.upgrade.control import limits, with_control
 from leeward.upgrade.observation import described, existing_groups, fresh_record, policy_of
 from leeward.upgrade.record import ControlRequest, UpgradeRecord, UpgradeRequest
-from leeward.upgrade.run import REFUSED_UPDATE, Next, Run, held, written
+from leeward.upgrade.run import REFUSED_UPDATE, UpgradeNext, UpgradeRun, held, written
 from leeward.upgrade.targets import as_launched, is_gone, launched_instead
 from leeward.workflow.executions import execution_name
 
@@ -39,7 +39,7 @@ MOST_GROUPS = 50
 LONGEST_BY = 200  # characters: an ARN, or the name of an execution
 
 
-def take_lease(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
+def take_lease(run: UpgradeRun, call: Mapping[str, Any], ports: Ports) -> UpgradeRun:
     """Record the control request, take the lease or delegate to the execution that holds it."""
     name, given = str(call.get("execution") or ""), call.get("run") or {}
     run, ports = replace(run, execution=name), where_the_group_is(run.group, ports)
@@ -61,12 +61,14 @@ def take_lease(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
         later = f"; {limits(record)}" if limits(record) else ""
         what = f"reads the control request{later}" if action is not None else "holds the group"
         return replace(
-            run, next=Next.RECORDED if action else Next.HAND_OVER, why=f"execution {record.execution} {what}"
+            run,
+            next=UpgradeNext.RECORDED if action else UpgradeNext.HAND_OVER,
+            why=f"execution {record.execution} {what}",
         )
     if record is not None and record.ended is not None and _has_nothing_left(str(action), record):
-        return replace(run, next=Next.RECORDED, why="the upgrade has ended")
+        return replace(run, next=UpgradeNext.RECORDED, why="the upgrade has ended")
     if action == "pause":
-        return replace(run, next=Next.RECORDED, why="paused; nothing runs")
+        return replace(run, next=UpgradeNext.RECORDED, why="paused; nothing runs")
     record = _take(record, run, given, ports, follows)
     return replace(
         run,
@@ -152,7 +154,7 @@ def _with_request(record: UpgradeRecord | None, group: str, action: str, by: str
 
 def _take(
     record: UpgradeRecord | None,
-    run: Run,
+    run: UpgradeRun,
     given: Mapping[str, Any],
     ports: Ports,
     follows: tuple[str, ...],
@@ -185,7 +187,7 @@ def started_by(given: Mapping[str, Any], execution: str) -> str:
 
 
 def _resumed(
-    record: UpgradeRecord, run: Run, request: UpgradeRequest, clock: Clock, managed_updates: ManagedUpdates
+    record: UpgradeRecord, run: UpgradeRun, request: UpgradeRequest, clock: Clock, managed_updates: ManagedUpdates
 ) -> UpgradeRecord:
     """Return the record as this start resumes it. A run without an attempt is an operator's start: it retries what has
     failed, and the time for new nodes restarts.
@@ -205,7 +207,7 @@ def _resumed(
 
 
 def _retargeted(
-    record: UpgradeRecord, run: Run, request: UpgradeRequest, groups: Groups, templates: Templates
+    record: UpgradeRecord, run: UpgradeRun, request: UpgradeRequest, groups: Groups, templates: Templates
 ) -> UpgradeRecord:
     """Return the record of an operator's start: one that names a target points the group at it again, one without rolls
     to what others have made the group launch since, also where the target was deleted before the group launched it.
@@ -232,7 +234,7 @@ def _new_record(
     cluster = cluster or cluster_of(group.tags, ports.clusters.names()) or ""
     if cluster not in ports.clusters.names():
         raise InvalidInputError(f"group {group.name}: found no cluster of ours in its tags, expected one of them")
-    policy = policy_of(cluster, group, ports.clusters) or NodePolicy(name="(defaults)", selector=Selector())
+    policy = policy_of(cluster, group, ports.clusters) or NodePolicy(name="(defaults)", selector=GroupSelector())
     fresh = fresh_record(group, cluster, policy, request, ports.clock)
     if last is None:
         return fresh
@@ -264,16 +266,16 @@ def _may_have_started(record: UpgradeRecord) -> bool:
     return requested and not record.error.startswith(REFUSED_UPDATE)
 
 
-def _next_after_lease(record: UpgradeRecord) -> Next:
+def _next_after_lease(record: UpgradeRecord) -> UpgradeNext:
     if record.target.nodegroup is not None:
-        return Next.MANAGED
+        return UpgradeNext.MANAGED
     match record.control:
         case ControlRequest.ABORT:
-            return Next.ABORT
+            return UpgradeNext.ABORT
         case ControlRequest.ROLLBACK:
-            return Next.ROLLBACK
+            return UpgradeNext.ROLLBACK
         case _:
-            return Next.CHECK
+            return UpgradeNext.CHECK
 
 
 def begin_next(record: UpgradeRecord, upgrade_executions: NamedExecutions) -> str:

@@ -24,7 +24,7 @@ from leeward.upgrade.record import ControlRequest, UpgradeRecord
 from leeward.upgrade.surge.orders import zones_in_reach
 
 
-class Phase(StrEnum):
+class UpgradePhase(StrEnum):
     """Phase of an upgrade, a closed set (docs/schema/upgrade-status.json)."""
 
     NOT_STARTED = "not-started"
@@ -46,13 +46,19 @@ class Phase(StrEnum):
 
 
 _OF_HOLD = {
-    Hold.PAUSED: Phase.PAUSED,
-    Hold.ALARM: Phase.HELD,
-    Hold.WINDOW: Phase.WAITING,
-    Hold.CANARY: Phase.BAKING,
+    Hold.PAUSED: UpgradePhase.PAUSED,
+    Hold.ALARM: UpgradePhase.HELD,
+    Hold.WINDOW: UpgradePhase.WAITING,
+    Hold.CANARY: UpgradePhase.BAKING,
 }
 MOST_NAMED = 5  # nodes in a sentence
-_ENDED_OR_STILL = {Phase.NOT_STARTED, Phase.STOPPED, Phase.FAILED, Phase.ABORTED, Phase.DONE}
+_ENDED_OR_STILL = {
+    UpgradePhase.NOT_STARTED,
+    UpgradePhase.STOPPED,
+    UpgradePhase.FAILED,
+    UpgradePhase.ABORTED,
+    UpgradePhase.DONE,
+}
 _HOLDS_DRAINS = frozenset(
     {
         BlockerKind.PDB_NONE_NOW,
@@ -71,10 +77,10 @@ _HOLDS_DRAINS = frozenset(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Status:
+class UpgradeStatus:
     """Status of an upgrade. Counts are of nodes."""
 
-    phase: Phase
+    phase: UpgradePhase
     gate: Gate
     old: int  # still there, draining and failed ones too
     new: int  # on the target
@@ -90,17 +96,17 @@ class Status:
     def step(self) -> str:
         """Work of the upgrade now, in a sentence with names of nodes; empty where it does nothing."""
         match self.phase:
-            case Phase.SCALING_UP if self.gate.missing:
+            case UpgradePhase.SCALING_UP if self.gate.missing:
                 return f"new nodes start: {self.gate.missing[0].message}"
-            case Phase.CORDONING:
+            case UpgradePhase.CORDONING:
                 return "old nodes are cordoned"
-            case Phase.UPGRADING | Phase.ROLLING_BACK | Phase.ABORTING if self.leaving:
+            case UpgradePhase.UPGRADING | UpgradePhase.ROLLING_BACK | UpgradePhase.ABORTING if self.leaving:
                 more = len(self.leaving) - MOST_NAMED
                 named = f"{', '.join(self.leaving[:MOST_NAMED])}{f' and {more} more' if more > 0 else ''}"
                 return f"{len(self.leaving)} of {count_of(self.old, 'old node')} on the way out: {named}"
-            case Phase.UPGRADING:
+            case UpgradePhase.UPGRADING:
                 return f"{count_of(self.old, 'old node')} left, none of them drains now"
-            case Phase.SCALING_DOWN:
+            case UpgradePhase.SCALING_DOWN:
                 return "old nodes are gone, the group returns to its size"
         return ""
 
@@ -145,7 +151,7 @@ def status_of(
     record: UpgradeRecord | None = None,
     permission: Permission | None = None,
     running: Running | None = None,
-) -> Status:
+) -> UpgradeStatus:
     """Return the status; the world is the preflight's, taken now. `permission`: what the next step may do, None when it
     was not evaluated; `running`: None where it cannot be known (offline).
     """
@@ -158,7 +164,7 @@ def status_of(
     ends = running.terminations if running is not None else {}
     left = timedelta(seconds=seconds_left(preflight, gate_passed=passed, terminations=ends))
     failed = set(record.failed) if record is not None else set[str]()
-    return Status(
+    return UpgradeStatus(
         phase=phase,
         gate=gate,
         old=len(preflight.old),
@@ -173,17 +179,17 @@ def status_of(
     )
 
 
-def _of_execution(record: UpgradeRecord | None, running: Running | None) -> Phase | None:
+def _of_execution(record: UpgradeRecord | None, running: Running | None) -> UpgradePhase | None:
     """Return the phase that follows from whether an execution is open: one that was started just now has not recorded
     anything yet, and an upgrade that has not ended and is not paused stands still without one.
     """
     if running is None:
         return None
     if running.new:
-        return Phase.STARTING
+        return UpgradePhase.STARTING
     if record is None or record.ended is not None or running.execution:
         return None
-    return Phase.PAUSED if record.control is ControlRequest.PAUSE else Phase.STOPPED
+    return UpgradePhase.PAUSED if record.control is ControlRequest.PAUSE else UpgradePhase.STOPPED
 
 
 def blocking_drains(preflight: Preflight) -> tuple[Blocker, ...]:
@@ -202,7 +208,7 @@ def leaving(preflight: Preflight) -> tuple[Member, ...]:
 
 def phase_of(
     members: Sequence[Member], gate: Gate, record: UpgradeRecord | None, permission: Permission | None
-) -> Phase:
+) -> UpgradePhase:
     """Return the phase: the record and the operator's request come first, then a hold, then the nodes."""
     phase = _phase_of_record(record) if record is not None else None
     if phase is not None:
@@ -210,36 +216,44 @@ def phase_of(
     old = [member for member in members if member.age is Age.OLD]
     if not old:
         scaling_down = record is not None and (record.launched > record.gone or bool(record.update))
-        return Phase.SCALING_DOWN if scaling_down else Phase.DONE
+        return UpgradePhase.SCALING_DOWN if scaling_down else UpgradePhase.DONE
     if record is not None and record.update:  # EKS rolls it, and nothing holds EKS
         return _phase_of_nodes(members, old, gate, begun=True, by_eks=True)
     if permission is not None and permission.move is Move.HOLD and permission.hold is not None:
         return _OF_HOLD[permission.hold]
     if record is not None and record.cordoned:  # the gate was passed: new nodes that still come change nothing
-        return Phase.UPGRADING
+        return UpgradePhase.UPGRADING
     return _phase_of_nodes(members, old, gate, begun=record is not None)
 
 
 def _phase_of_nodes(
     members: Sequence[Member], old: Sequence[Member], gate: Gate, *, begun: bool, by_eks: bool = False
-) -> Phase:
+) -> UpgradePhase:
     """Return the phase that the nodes themselves show."""
     nodes = [member.node for member in old if member.node is not None]
     if any(node.tainted or (by_eks and gate.open and node.unschedulable) for node in nodes):
-        return Phase.UPGRADING
+        return UpgradePhase.UPGRADING
     if not begun and len(old) == len(members) and not any(node.unschedulable for node in nodes):
-        return Phase.NOT_STARTED
+        return UpgradePhase.NOT_STARTED
     if not gate.open:
-        return Phase.SCALING_UP
-    return Phase.UPGRADING if all(node.unschedulable for node in nodes) else Phase.CORDONING
+        return UpgradePhase.SCALING_UP
+    return UpgradePhase.UPGRADING if all(node.unschedulable for node in nodes) else UpgradePhase.CORDONING
 
 
-def _phase_of_record(record: UpgradeRecord) -> Phase | None:
+def _phase_of_record(record: UpgradeRecord) -> UpgradePhase | None:
     if record.ended is not None:
-        return Phase.FAILED if record.error else Phase.ABORTED if record.control is ControlRequest.ABORT else Phase.DONE
+        return (
+            UpgradePhase.FAILED
+            if record.error
+            else UpgradePhase.ABORTED
+            if record.control is ControlRequest.ABORT
+            else UpgradePhase.DONE
+        )
     if record.rolling_back and record.control is ControlRequest.RUN:
-        return Phase.ROLLING_BACK
-    return {ControlRequest.ABORT: Phase.ABORTING, ControlRequest.ROLLBACK: Phase.ROLLING_BACK}.get(record.control)
+        return UpgradePhase.ROLLING_BACK
+    return {ControlRequest.ABORT: UpgradePhase.ABORTING, ControlRequest.ROLLBACK: UpgradePhase.ROLLING_BACK}.get(
+        record.control
+    )
 
 
 def _blocking(preflight: Preflight, member: Member) -> list[Blocker]:

@@ -41,7 +41,7 @@ from leeward.upgrade.observation import Observation, described, measured, observ
 from leeward.upgrade.preflight.gather import labelled, labels_overridden, run_preflight
 from leeward.upgrade.record import ControlRequest, UpgradeRecord
 from leeward.upgrade.rollout import BOOT_PAUSE, Turn, drain, take_turn
-from leeward.upgrade.run import Next, Run, read, wait_for_disruption, written
+from leeward.upgrade.run import UpgradeNext, UpgradeRun, read, wait_for_disruption, written
 from leeward.upgrade.start import take_lease
 from leeward.upgrade.surge.orders import DESIRED_SIZE, launch_ordered, zones_in_reach
 from leeward.upgrade.surge.sizes import most_extra, parallelism, surge
@@ -65,25 +65,25 @@ from leeward.workflow.lease import guarded
 from leeward.workflow.steps import Step
 
 
-def check(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
+def check(run: UpgradeRun, _: Mapping[str, Any], ports: Ports) -> UpgradeRun:
     """Run pre-flight: blockers that are not overridden by name stop the upgrade before anything is changed, and so does
     a group or a request that cannot be judged.
     """
     record = read(run, ports.upgrades)
     wait_for_disruption(record, ports.disruptions)
     if record.checked:
-        return replace(run, next=Next.PREPARE, why="pre-flight was passed before; continuing")
+        return replace(run, next=UpgradeNext.PREPARE, why="pre-flight was passed before; continuing")
     try:
         result = run_preflight(record, ports)
     except InvalidInputError as error:
-        return replace(run, next=Next.BLOCKED, why=str(error))
+        return replace(run, next=UpgradeNext.BLOCKED, why=str(error))
     if result.blocked:
-        return replace(run, next=Next.BLOCKED, why=result.blocked)
+        return replace(run, next=UpgradeNext.BLOCKED, why=result.blocked)
     record = written(replace(record, checked=True), ports.upgrades)
-    return replace(run, next=Next.PREPARE, why=result.summary)
+    return replace(run, next=UpgradeNext.PREPARE, why=result.summary)
 
 
-def prepare(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
+def prepare(run: UpgradeRun, _: Mapping[str, Any], ports: Ports) -> UpgradeRun:
     """Determine the target, and make the launch template version where there is none yet. Each start measures the sizes
     again where no launch of the upgrade is left in them: owners may have changed them while no execution ran, and
     executions that pre-flight waited for since the lease was taken.
@@ -98,10 +98,10 @@ def prepare(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     if made != record:
         written(made, ports.upgrades)
     target = made.target.template
-    return replace(run, next=Next.POINT, why=f"the target is {target.label}" if target else "no launch template")
+    return replace(run, next=UpgradeNext.POINT, why=f"the target is {target.label}" if target else "no launch template")
 
 
-def point(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
+def point(run: UpgradeRun, _: Mapping[str, Any], ports: Ports) -> UpgradeRun:
     """Launch new instances from the target from now on; suspend the balancing of zones, and raise the maximum size for
     the surge. Changes to the group are recorded first. Where Auto Scaling does not let the group use the template, the
     upgrade ends with the missing right.
@@ -131,13 +131,15 @@ def point(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
         ports.group_changes.raise_to(record.group, maximum=maximum)
     if not record.pointed:
         if denied := point_group(record, group, record.target, ports.group_changes, ports.templates):
-            return replace(run, next=Next.CREATION_FAILURE, why=denied)
+            return replace(run, next=UpgradeNext.CREATION_FAILURE, why=denied)
         written(replace(record, pointed=True), ports.upgrades)
     target = record.target.template
-    return replace(run, next=Next.LAUNCH, why=f"{record.group} launches {target.label if target else 'as before'}")
+    return replace(
+        run, next=UpgradeNext.LAUNCH, why=f"{record.group} launches {target.label if target else 'as before'}"
+    )
 
 
-def launch(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
+def launch(run: UpgradeRun, _: Mapping[str, Any], ports: Ports) -> UpgradeRun:
     """Launch the first new nodes, in the zones of the old ones. Instances of an earlier start that never joined are
     terminated first.
     """
@@ -147,10 +149,10 @@ def launch(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     new = ", ".join(turn.record.ahead) or "none"
     refusal = turn.record.refusal
     refused = f"; {sentence(run.group, refusal, DESIRED_SIZE)}" if refusal else ""
-    return replace(run, next=Next.WAIT, why=f"new nodes ahead of the drains: {new}{refused}")
+    return replace(run, next=UpgradeNext.WAIT, why=f"new nodes ahead of the drains: {new}{refused}")
 
 
-def gate(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
+def gate(run: UpgradeRun, _: Mapping[str, Any], ports: Ports) -> UpgradeRun:
     """Wait for at least one new node in each zone that has nodes, every new node Ready, with the labels of the target.
     A node that does not come in time ends the upgrade with its cause.
     """
@@ -159,10 +161,10 @@ def gate(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     return replace(opened, healthy=turn.observation.healthy)
 
 
-def _opened(run: Run, turn: Turn, clock: Clock, upgrades: Upgrades) -> Run:
+def _opened(run: UpgradeRun, turn: Turn, clock: Clock, upgrades: Upgrades) -> UpgradeRun:
     if turn.permission.hold is Hold.CANARY:  # termination requested by an earlier start, behind an open gate
         hold = hold_of(turn.permission, clock.now())
-        return replace(run, next=Next.READY, why=turn.permission.why, hold=hold)
+        return replace(run, next=UpgradeNext.READY, why=turn.permission.why, hold=hold)
     if turn.permission.hold is Hold.TEMPLATE:
         return wait_or_fail(run, turn.record, turn.permission.why, clock, upgrades)
     if turn.permission.move is not Move.GO:
@@ -171,18 +173,20 @@ def _opened(run: Run, turn: Turn, clock: Clock, upgrades: Upgrades) -> Run:
     reach = zones_in_reach(preflight, turn.record)
     result = gate_of(preflight, turn.record.proven, launches=launches, reach=reach)
     if result.open:
-        return replace(run, next=Next.READY, why="every new node is Ready, in every zone that has nodes")
+        return replace(run, next=UpgradeNext.READY, why="every new node is Ready, in every zone that has nodes")
     record = resumed(run, turn.record, clock, upgrades)
     failures = creation_failures(record, turn.observation, result, clock.now(), exhausted=turn.exhausted)
     if failures:
-        return replace(run, next=Next.CREATION_FAILURE, why="; ".join(f"{one.message}: {one.fix}" for one in failures))
+        return replace(
+            run, next=UpgradeNext.CREATION_FAILURE, why="; ".join(f"{one.message}: {one.fix}" for one in failures)
+        )
     track_wait(record, Wait(what="gate", limit=STALLED), clock, upgrades)
     missing = "; ".join(one.message for one in result.missing)
     joined = any(one.age is Age.NEW and one.node is not None for one in turn.observation.preflight.members)
-    return again(run, Next.WAIT, SHORTEST if joined else BOOT_PAUSE, missing)  # the others join within seconds
+    return again(run, UpgradeNext.WAIT, SHORTEST if joined else BOOT_PAUSE, missing)  # the others join within seconds
 
 
-def undo(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
+def undo(run: UpgradeRun, _: Mapping[str, Any], ports: Ports) -> UpgradeRun:
     """Abort: return old nodes without a termination request to service, let terminating ones finish, terminate as
     many new nodes as are not offset, those without pods first, and launch as before.
     """
@@ -198,7 +202,7 @@ def undo(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     request_terminations(record, unrequested, observation, ports)
     record, denied = _pointed_back(record, observation.group, ports)
     if denied:
-        return replace(run, next=Next.CREATION_FAILURE, why=denied)
+        return replace(run, next=UpgradeNext.CREATION_FAILURE, why=denied)
     stay = [one for one in observation.preflight.old if one.instance.id not in record.under_way]
     uncordon((one.node for one in stay if one.node is not None), record, ports.clusters)
     held = held_by_hook(record, ends, observation.policy.drain.timeout, ports.clock.now())
@@ -214,8 +218,8 @@ def undo(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
 
 
 def wait_for_terminations(
-    run: Run, record: UpgradeRecord, held: Mapping[str, str], observation: Observation, ports: Ports
-) -> Run:
+    run: UpgradeRun, record: UpgradeRecord, held: Mapping[str, str], observation: Observation, ports: Ports
+) -> UpgradeRun:
     """Wait, during an abort, for the terminating nodes; the failure names what blocks them."""
     nodes, limit = sorted(record.under_way.keys() - held.keys()), longest_wait(observation.policy.drain)
     left = pods_left(nodes, observation.preflight)
@@ -224,8 +228,8 @@ def wait_for_terminations(
     if stalled:
         blocked = describe_blocked(nodes, record, observation, ports.claims)
         why = f"nodes have not left in {format_duration(limit)}: {blocked}"
-        return replace(run, next=Next.EVICTION_FAILURE, why=why)
-    return again(run, Next.WAIT, PAUSE, f"{count_of(len(record.under_way), 'node finishes', 'nodes finish')}")
+        return replace(run, next=UpgradeNext.EVICTION_FAILURE, why=why)
+    return again(run, UpgradeNext.WAIT, PAUSE, f"{count_of(len(record.under_way), 'node finishes', 'nodes finish')}")
 
 
 def _settle_held(record: UpgradeRecord, held: Mapping[str, TerminationRecord], ports: Ports) -> UpgradeRecord:
@@ -272,13 +276,13 @@ def _rollback_aborted(record: UpgradeRecord, upgrades: Upgrades) -> UpgradeRecor
     return written(changed, upgrades) if changed != record else record
 
 
-def start_rollback(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
+def start_rollback(run: UpgradeRun, _: Mapping[str, Any], ports: Ports) -> UpgradeRun:
     """Begin the rollback: the same workflow with the previous version as the target. Old and new members follow from
     the target; surge nodes stay what they are. Killed after the write, the repeated step changes nothing.
     """
     record = read(run, ports.upgrades)
     if record.control is not ControlRequest.ROLLBACK or record.previous is None:
-        return replace(run, next=Next.POINT, why="the rollback has begun")
+        return replace(run, next=UpgradeNext.POINT, why="the rollback has begun")
     target = record.previous
     record = concluded(record, ports.claims)  # read before the group: its size includes every offset that is found
     group = described(record.group, ports.groups)
@@ -306,10 +310,12 @@ def start_rollback(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     else:
         turned = measured(turned, group, ports)
     written(turned, ports.upgrades)
-    return replace(run, next=Next.POINT, why=f"rolling back to {target.template.label if target.template else ''}")
+    return replace(
+        run, next=UpgradeNext.POINT, why=f"rolling back to {target.template.label if target.template else ''}"
+    )
 
 
-STEPS: Mapping[str, Step[Run]] = {
+STEPS: Mapping[str, Step[UpgradeRun]] = {
     "take-lease": take_lease,
     **guarded(
         {

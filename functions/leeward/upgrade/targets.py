@@ -28,10 +28,10 @@ from leeward.ports.clock import Clock
 from leeward.ports.compute import Instances, LaunchSources, Templates
 from leeward.ports.kubernetes import Clusters
 from leeward.ports.records import Upgrades
-from leeward.upgrade.members import Target, is_template
+from leeward.upgrade.members import UpgradeTarget, is_template
 from leeward.upgrade.observation import Observation, described
 from leeward.upgrade.record import UpgradeRecord, version_token
-from leeward.upgrade.run import Next, Run, written
+from leeward.upgrade.run import UpgradeNext, UpgradeRun, written
 from leeward.upgrade.waits import LONGEST, Wait, again, track_wait
 
 IMAGES = "/aws/service/eks/optimized-ami/{version}/amazon-linux-2023/{arch}/standard/recommended/image_id"
@@ -58,7 +58,7 @@ def template_of(group: Group) -> LaunchTemplateRef:
     return group.launch.template
 
 
-def expected(record: UpgradeRecord, group: Group, templates: Templates) -> Target:
+def expected(record: UpgradeRecord, group: Group, templates: Templates) -> UpgradeTarget:
     """Return the target before anything is made: without a template where a version has yet to be made."""
     if record.prepared or record.request.image or record.request.kubernetes or record.request.automatic:
         return record.target
@@ -120,7 +120,7 @@ def _common_image(group: Group, wanted: str, instances: Instances) -> str:
     return next((image for image, _ in images.most_common(1)), "")
 
 
-def points_at(group: Group, target: Target, templates: Templates) -> bool:
+def points_at(group: Group, target: UpgradeTarget, templates: Templates) -> bool:
     """Return whether new instances come from the target already, be it by `$Latest`. Raises ObjectGoneError for a
     target that does not exist any more; a group whose own version is gone points elsewhere.
     """
@@ -128,7 +128,7 @@ def points_at(group: Group, target: Target, templates: Templates) -> bool:
     return wanted is None or _existing(template_of(group), templates) == templates.numbered(wanted)
 
 
-def is_gone(target: Target, templates: Templates) -> bool:
+def is_gone(target: UpgradeTarget, templates: Templates) -> bool:
     """Return whether the target is a version, or of a template, that does not exist any more."""
     return target.template is not None and _existing(target.template, templates) is None
 
@@ -141,7 +141,7 @@ def _existing(template: LaunchTemplateRef, templates: Templates) -> LaunchTempla
 
 
 def point_group(
-    record: UpgradeRecord, group: Group, target: Target, group_changes: GroupChanges, templates: Templates
+    record: UpgradeRecord, group: Group, target: UpgradeTarget, group_changes: GroupChanges, templates: Templates
 ) -> str:
     """Point the group at the target where it is not yet. Return the sentence for the operator if Auto Scaling denies
     the function the use of the template, else an empty one.
@@ -162,7 +162,7 @@ def _asked_version(record: UpgradeRecord, group: Group) -> LaunchTemplateRef:
     return replace(template, version=record.request.template_version or template.version)
 
 
-def _target(group: Group, template: LaunchTemplateRef, templates: Templates) -> Target:
+def _target(group: Group, template: LaunchTemplateRef, templates: Templates) -> UpgradeTarget:
     overrides = {
         one.instance_type: templates.numbered(one.template)
         for one in group.launch.overrides
@@ -171,7 +171,7 @@ def _target(group: Group, template: LaunchTemplateRef, templates: Templates) -> 
     by_requirements = tuple(
         templates.numbered(one.template) for one in group.launch.overrides if one.template and not one.instance_type
     )
-    return Target(
+    return UpgradeTarget(
         template=templates.numbered(template),
         overrides=overrides,
         by_requirements=by_requirements,
@@ -179,7 +179,7 @@ def _target(group: Group, template: LaunchTemplateRef, templates: Templates) -> 
     )
 
 
-def _previous(group: Group, target: Target, templates: Templates) -> Target | None:
+def _previous(group: Group, target: UpgradeTarget, templates: Templates) -> UpgradeTarget | None:
     """Return what most of the old nodes were launched from; without any the group's template as it stood."""
     came = [(one.template, one.type) for one in group.instances if one.template is not None]
     old = [template for template, kind in came if template != target.of(kind, template)]
@@ -253,20 +253,20 @@ def launched_since(record: UpgradeRecord, observation: Observation) -> bool:
     return any(one is not None and one.launched > record.measured for one in old)
 
 
-def wait_or_fail(run: Run, record: UpgradeRecord, instead: str, clock: Clock, upgrades: Upgrades) -> Run:
+def wait_or_fail(run: UpgradeRun, record: UpgradeRecord, instead: str, clock: Clock, upgrades: Upgrades) -> UpgradeRun:
     """Wait until the group is pointed back, or end. The next start without a target rolls to what the group launches
     then.
     """
     record, stalled = track_wait(record, Wait(what=instead, limit=POINTED_BACK_WITHIN), clock, upgrades)
     if not stalled:
-        return again(run, Next.WAIT, LONGEST, instead)
+        return again(run, UpgradeNext.WAIT, LONGEST, instead)
     version = record.target.template.version if record.target.template is not None else ""
     written(as_launched(record), upgrades)
     fix = (
         "others have changed it since the upgrade began: start it again to roll to what the group launches, or with "
         f"--launch-template-version {version}"
     )
-    return replace(run, next=Next.CREATION_FAILURE, why=f"{instead}: {fix}")
+    return replace(run, next=UpgradeNext.CREATION_FAILURE, why=f"{instead}: {fix}")
 
 
 def as_launched(record: UpgradeRecord) -> UpgradeRecord:
@@ -289,7 +289,7 @@ def noted(record: UpgradeRecord, group: Group, templates: Templates) -> UpgradeR
     return record if listed else replace(record, pointed_at=(*record.pointed_at, target))
 
 
-def before_it(record: UpgradeRecord) -> Target | None:
+def before_it(record: UpgradeRecord) -> UpgradeTarget | None:
     """Return what the group launches after an abort: what its owner had it launch, else the version before. An abort of
     a rollback returns to the version that was rolled back from.
     """
@@ -305,7 +305,7 @@ def set_by_others(record: UpgradeRecord, group: Group, templates: Templates) -> 
     return None if now is None or _is_ours(now, record) else now
 
 
-def is_version(now: LaunchTemplateRef, target: Target | None) -> bool:
+def is_version(now: LaunchTemplateRef, target: UpgradeTarget | None) -> bool:
     """Return whether the version is the target's own."""
     return target is not None and target.template is not None and _is_same(now, target.template)
 
@@ -344,17 +344,17 @@ def _is_same(now: LaunchTemplateRef, wanted: LaunchTemplateRef) -> bool:
     return is_template(now, wanted) and now.version == wanted.version
 
 
-def managed_target(record: UpgradeRecord, nodegroup: Nodegroup | None, templates: Templates) -> Target:
+def managed_target(record: UpgradeRecord, nodegroup: Nodegroup | None, templates: Templates) -> UpgradeTarget:
     """Return the target before anything is made. Without a version of its own template EKS chooses the image, which is
     not known yet. Raises ObjectGoneError for a version that does not exist.
     """
-    target, version = Target(nodegroup=record.target.nodegroup), record.request.template_version
+    target, version = UpgradeTarget(nodegroup=record.target.nodegroup), record.request.template_version
     if nodegroup is None or nodegroup.template is None or not version:
         return target
     return replace(target, source=_numbered_source(nodegroup.template[0], version, templates))
 
 
-def prepared_managed_target(record: UpgradeRecord, nodegroup: Nodegroup, ports: Ports) -> Target:
+def prepared_managed_target(record: UpgradeRecord, nodegroup: Nodegroup, ports: Ports) -> UpgradeTarget:
     """Return the target with a version of the group's own launch template made for the image that is asked for, once:
     its token follows from the start. A rollback keeps the release that it returns to.
     """
@@ -366,25 +366,25 @@ def prepared_managed_target(record: UpgradeRecord, nodegroup: Nodegroup, ports: 
     if not image.startswith("ami-"):
         image = image_asked(record, ports)
     new = ports.templates.version_for(template, image, token=version_token(record, image))
-    return Target(nodegroup=record.target.nodegroup, source=(new.id or template.id, new.version))
+    return UpgradeTarget(nodegroup=record.target.nodegroup, source=(new.id or template.id, new.version))
 
 
-def managed_target_before(nodegroup: Nodegroup, target: Target, templates: Templates) -> Target | None:
+def managed_target_before(nodegroup: Nodegroup, target: UpgradeTarget, templates: Templates) -> UpgradeTarget | None:
     """Return the target of a rollback: another version of the group's own template, else the Kubernetes version and
     release of EKS' image that the group has now. EKS decides whether it takes a group back to an earlier one.
     """
     if nodegroup.template is not None and target.source is not None:
         source = _numbered_source(*nodegroup.template, templates)
         if source != target.source:
-            return Target(nodegroup=target.nodegroup, source=source)
+            return UpgradeTarget(nodegroup=target.nodegroup, source=source)
     if not nodegroup.release or nodegroup.ami_type == CUSTOM:
         return None
-    return Target(nodegroup=target.nodegroup, release=(nodegroup.version, nodegroup.release))
+    return UpgradeTarget(nodegroup=target.nodegroup, release=(nodegroup.version, nodegroup.release))
 
 
 def observed_managed_target(
-    target: Target, group: Group, launches: LaunchSources, templates: Templates, *, ended: bool
-) -> Target:
+    target: UpgradeTarget, group: Group, launches: LaunchSources, templates: Templates, *, ended: bool
+) -> UpgradeTarget:
     """Return the target with the version of EKS' copy that the group launches now, once members are of another (or the
     update has ended): then EKS has set it up. Its image is the one with which nodes are labelled where EKS chooses it.
     """

@@ -35,7 +35,7 @@ from leeward.upgrade.members import Age, Member
 from leeward.upgrade.observation import Observation, observe
 from leeward.upgrade.preflight.model import Preflight, zone_of
 from leeward.upgrade.record import UpgradeRecord, cause_id, surge_of
-from leeward.upgrade.run import Next, Run, read, written
+from leeward.upgrade.run import UpgradeNext, UpgradeRun, read, written
 from leeward.upgrade.waves.drain_selection import with_decrement
 from leeward.upgrade.waves.model import has_to_leave
 
@@ -161,7 +161,7 @@ def _end(instance: Instance, record: UpgradeRecord, ports: Ports, *, offsets_its
     request(subject, causes, ports)
 
 
-def cordon(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
+def cordon(run: UpgradeRun, _: Mapping[str, Any], ports: Ports) -> UpgradeRun:
     """Cordon the old nodes so that no pod lands on them any more. New nodes that an earlier phase had cordoned are
     returned to service.
     """
@@ -173,7 +173,7 @@ def cordon(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     if not record.cordoned:
         written(replace(record, cordoned=True), ports.upgrades)
     done = f"cordoned {count_of(count, 'old node')}" if count else "they are cordoned already"
-    return replace(run, next=Next.CORDONED, why=f"{done}; {leave.why}")
+    return replace(run, next=UpgradeNext.CORDONED, why=f"{done}; {leave.why}")
 
 
 def set_cordons(record: UpgradeRecord, observation: Observation, clusters: Clusters, *, exclude: bool = False) -> int:

@@ -28,21 +28,28 @@ from leeward.upgrade.control import Hold, Move, Permission, permission
 from leeward.upgrade.observation import Observation
 from leeward.upgrade.preflight.model import Preflight, why_zones_wait
 from leeward.upgrade.record import ControlRequest, NotedHold, UpgradeRecord
-from leeward.upgrade.run import Next, Run, read, written
+from leeward.upgrade.run import UpgradeNext, UpgradeRun, read, written
 from leeward.upgrade.waves.drain_selection import still_there, with_decrement
 from leeward.upgrade.waves.shared_budgets import is_begun
 from leeward.workflow.alarms import read_alarms
 
 SHORTEST, LONGEST = 2, 30  # seconds of a pause
-HELD: Mapping[Hold, Next] = {
-    Hold.PAUSED: Next.PAUSED,
-    Hold.ALARM: Next.ALARM,
-    Hold.WINDOW: Next.WINDOW,
-    Hold.CANARY: Next.BAKE,
+HELD: Mapping[Hold, UpgradeNext] = {
+    Hold.PAUSED: UpgradeNext.PAUSED,
+    Hold.ALARM: UpgradeNext.ALARM,
+    Hold.WINDOW: UpgradeNext.WINDOW,
+    Hold.CANARY: UpgradeNext.BAKE,
 }
-MOVES: Mapping[Move, Next] = {Move.UNDO: Next.ABORT, Move.ROLL_BACK: Next.ROLLBACK}
+MOVES: Mapping[Move, UpgradeNext] = {Move.UNDO: UpgradeNext.ABORT, Move.ROLL_BACK: UpgradeNext.ROLLBACK}
 ENDING = frozenset(
-    {Next.ABORT, Next.ROLLBACK, Next.BLOCKED, Next.CREATION_FAILURE, Next.EVICTION_FAILURE, Next.UPDATE_FAILURE}
+    {
+        UpgradeNext.ABORT,
+        UpgradeNext.ROLLBACK,
+        UpgradeNext.BLOCKED,
+        UpgradeNext.CREATION_FAILURE,
+        UpgradeNext.EVICTION_FAILURE,
+        UpgradeNext.UPDATE_FAILURE,
+    }
 )
 STALLED = timedelta(minutes=40)  # longer than a group tries to launch before an operator should look
 AFTER_DRAIN = timedelta(minutes=15)  # load balancers, volumes, settling and the end of an instance
@@ -85,7 +92,7 @@ def seconds_until(moment: datetime | None, now: datetime) -> int:
     return min(max(left, SHORTEST), LONGEST)
 
 
-def held(run: Run, permission: Permission, under_way: int, now: datetime) -> Run:
+def held(run: UpgradeRun, permission: Permission, under_way: int, now: datetime) -> UpgradeRun:
     """Return the run paused, held by an alarm, outside the windows, baking, or to be undone. `under_way`: nodes that
     finish during the hold.
     """
@@ -104,7 +111,7 @@ def hold_of(permission: Permission, now: datetime) -> NotedHold | None:
     return NotedHold(kind=permission.hold.value, since=now, why=permission.why, until=permission.until)
 
 
-def noted_hold(run: Run, record: UpgradeRecord, upgrades: Upgrades) -> Run:
+def noted_hold(run: UpgradeRun, record: UpgradeRecord, upgrades: Upgrades) -> UpgradeRun:
     """Write into the record that a hold has begun, has become another or is over: one write for each. A repeated step
     finds it there and writes nothing. `record`: as the step has read it. An end or a rollback writes that itself.
     """
@@ -115,14 +122,14 @@ def noted_hold(run: Run, record: UpgradeRecord, upgrades: Upgrades) -> Run:
     return run
 
 
-def resumed(run: Run, record: UpgradeRecord, clock: Clock, upgrades: Upgrades) -> UpgradeRecord:
+def resumed(run: UpgradeRun, record: UpgradeRecord, clock: Clock, upgrades: Upgrades) -> UpgradeRecord:
     """Restart the time for new nodes when a hold has just ended, because none were launched during the hold."""
     if run.next not in HELD.values():
         return record
     return written(replace(record, phase_since=clock.now()), upgrades)
 
 
-def again(run: Run, onward: Next, pause: int, why: str) -> Run:
+def again(run: UpgradeRun, onward: UpgradeNext, pause: int, why: str) -> UpgradeRun:
     """Return the run with one more run after a pause."""
     return replace(run, next=onward, pause=max(pause, 1), pauses=run.pauses + 1, why=why)
 
@@ -149,7 +156,7 @@ def pods_left(instances: Iterable[str], preflight: Preflight) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wait:
-    """What an upgrade waits for."""
+    """Object of a wait: nodes, launches, budgets."""
 
     what: str
     objects: Iterable[str] = ()

@@ -7,7 +7,7 @@ import pytest
 
 from leeward.errors import AwsUnavailableError
 from leeward.model.termination import CauseKind, Outcome, Status
-from leeward.policy.document import Selector
+from leeward.policy.document import GroupSelector
 from leeward.termination.situation import Freshness, read, survey
 from tests.events import event
 from tests.fakes.builders import CLUSTER, GROUP, a_group, a_policy, policies
@@ -56,7 +56,7 @@ def test_a_warning_asks_ec2_alone_where_the_name_of_the_group_selects_the_policy
 
 
 def test_a_warning_asks_for_the_group_where_its_tags_count(connect):
-    tagged = replace(a_policy(), selector=Selector(groups=(GROUP,), tags={"team": "web"}))
+    tagged = replace(a_policy(), selector=GroupSelector(groups=(GROUP,), tags={"team": "web"}))
     queue = connect(written=policies(tagged), groups=[a_group(GROUP, I)])
     queue.deliver(event("spot_interruption"))
     assert asked(queue) == (1, 1, 0)
@@ -107,7 +107,7 @@ def test_a_termination_that_is_under_way_learns_that_ec2_takes_its_instance_afte
     if not is_open:
         version = system.claims.records[I].version
         system.claims.close(I, version=version, outcome=Outcome.RETURNED_TO_SERVICE, now=system.clock.now())
-    system.clusters.policies_of[CLUSTER] = policies(replace(a_policy(), selector=Selector(groups=("another",))))
+    system.clusters.policies_of[CLUSTER] = policies(replace(a_policy(), selector=GroupSelector(groups=("another",))))
     system.instances.set_state(I, "shutting-down")
     before = len(system.claims.records[I].causes)
     assert leaving.deliver(state_change("shutting-down")) == []

@@ -15,7 +15,14 @@ from leeward.model.quantity import amounts
 from leeward.model.subnet import Subnet
 from leeward.node_template.build import ExpectedNode
 from leeward.node_template.choices import Choices
-from leeward.policy.document import Budget, ClusterPolicies, ClusterSettings, DisruptionPolicy, NodePolicy, Selector
+from leeward.policy.document import (
+    Budget,
+    ClusterPolicies,
+    ClusterSettings,
+    DisruptionPolicy,
+    GroupSelector,
+    NodePolicy,
+)
 from leeward.scheduling.nodes import NodeSpec
 from leeward.scheduling.pods import PodReader
 from leeward.snapshot.cluster import ClusterSnapshot
@@ -38,7 +45,7 @@ NO_LIMIT = DisruptionPolicy(budgets=(), consolidate_after=timedelta())
 
 
 def a_policy(name="web", *groups, disruption=NO_LIMIT, **rest):
-    return NodePolicy(name=name, selector=Selector(groups=groups or ("*",)), disruption=disruption, **rest)
+    return NodePolicy(name=name, selector=GroupSelector(groups=groups or ("*",)), disruption=disruption, **rest)
 
 
 def a_budget(nodes, *, percent=False, **rest):

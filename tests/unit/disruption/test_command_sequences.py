@@ -7,7 +7,7 @@ from leeward.disruption.methods import multi_node_consolidation
 from leeward.disruption.methods.consolidation import Consolidation
 from leeward.disruption.plan import plan_disruption, validate
 from leeward.disruption.planning_state import PlanningState
-from leeward.policy.document import Reason
+from leeward.policy.document import DisruptionReason
 from tests.unit.disruption.fleet import a_budget, a_fleet, a_policy, rules
 
 
@@ -91,7 +91,7 @@ def test_emptiness_alone_removes_the_empty_node():
 
 @pytest.mark.parametrize("held", ["no budget", "switched off"])
 def test_an_empty_node_does_not_wait_for_a_consolidation_that_may_not_come(held):
-    budgets = (a_budget(0, reasons=(Reason.UNDERUTILIZED,)),) if held == "no budget" else ()
+    budgets = (a_budget(0, reasons=(DisruptionReason.UNDERUTILIZED,)),) if held == "no budget" else ()
     fleet = half_used()
     fleet.policies = (a_policy(disruption=rules(budgets=budgets)),)
     fleet.settings = {"consolidation": False} if held == "switched off" else {}

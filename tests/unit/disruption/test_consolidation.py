@@ -9,7 +9,7 @@ from leeward.cluster.facets import Known
 from leeward.disruption.command import CommandDecision, MethodName
 from leeward.disruption.plan import plan_disruption
 from leeward.disruption.targets import targets
-from leeward.policy.document import Requirement
+from leeward.policy.document import NodeRequirement
 from leeward.scheduling.volumes import VolumeNeeds
 from tests.unit.disruption.fleet import NOON, ZONES, a_budget, a_fleet, a_policy, rules
 
@@ -287,7 +287,7 @@ def test_a_group_does_not_lend_itself_a_node_that_never_comes():
 @pytest.mark.parametrize(("types", "goes"), [(["small"], []), (["small", "medium"], [("n1",)])])
 def test_a_group_that_leaves_less_choice_than_min_values_asks_for_is_no_target(types, goes):
     """Karpenter's minValues."""
-    asked = Requirement(key="node.kubernetes.io/instance-type", operator="Exists", min_values=2)
+    asked = NodeRequirement(key="node.kubernetes.io/instance-type", operator="Exists", min_values=2)
     fleet = a_fleet(a_policy("web", "web"), a_policy("batch", "batch", requirements=(asked,)))
     fleet.group("web", "large").group("batch", *types).node("n1").pod("a", "n1", cpu="600m")
     assert going(fleet) == goes

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from leeward.upgrade.members import Target
+from leeward.upgrade.members import UpgradeTarget
 from leeward.upgrade.record import UpgradeRecord
 from leeward.upgrade.surge.sizes import Strategy
 from tests.fakes.builders import CLUSTER, GROUP
@@ -11,7 +11,7 @@ from tests.fakes.builders import CLUSTER, GROUP
 def an_upgrade(*, began: datetime, execution: str) -> UpgradeRecord:
     return UpgradeRecord(
         group=GROUP,
-        target=Target(),
+        target=UpgradeTarget(),
         strategy=Strategy.DEFAULT,
         desired=1,
         maximum=2,

@@ -5,11 +5,11 @@ import base64
 import pytest
 
 from leeward.drift.detect import WRITTEN, Remedy, annotations, drift_of
-from leeward.drift.reasons import Field, Kind
+from leeward.drift.reasons import DriftKind, Field
 from leeward.model.instance import LaunchAttributes
 from leeward.model.launch import LaunchSettings
 from leeward.model.node import Taint
-from leeward.policy.document import DesiredNode, DesiredTaint, Requirement
+from leeward.policy.document import DesiredNode, DesiredTaint, NodeRequirement
 from tests.unit.disruption.fleet import ZONES, a_fleet, a_policy, rules
 
 OLD = {"image": "ami-1"}
@@ -51,7 +51,7 @@ def test_a_node_as_its_group_would_launch_it_has_not_drifted():
 def test_another_image_behind_the_template_is_dynamic_drift_that_a_new_node_mends():
     found = drift(launched({"image": "ami-1"}, image="ami-2"))
     (reason,) = found.reasons
-    assert (reason.field, reason.kind, reason.have, reason.want) == (Field.AMI, Kind.DYNAMIC, "ami-1", "ami-2")
+    assert (reason.field, reason.kind, reason.have, reason.want) == (Field.AMI, DriftKind.DYNAMIC, "ami-1", "ami-2")
     assert found.remedy is Remedy.REPLACE
 
 
@@ -101,7 +101,7 @@ def test_a_group_that_pays_otherwise_now_has_drifted_nodes_unless_it_keeps_an_on
 
 
 def test_a_requirement_of_the_policy_that_new_nodes_meet_is_mended_by_replacing():
-    wanted = Requirement(key="node.kubernetes.io/instance-type", operator="NotIn", values=("small",))
+    wanted = NodeRequirement(key="node.kubernetes.io/instance-type", operator="NotIn", values=("small",))
     fleet = wanting(requirements=(wanted,)).group("web", "small", "large").node("n1", type="small")
     assert drift(fleet).remedy is Remedy.UPGRADE
     fleet = wanting(requirements=(wanted,)).group("web", "large").node("n1", type="small")
@@ -109,7 +109,7 @@ def test_a_requirement_of_the_policy_that_new_nodes_meet_is_mended_by_replacing(
 
 
 def test_ec2_answers_requirements_that_the_node_has_no_label_for():
-    wanted = Requirement(key="karpenter.sh/capacity-type", operator="In", values=("spot",))
+    wanted = NodeRequirement(key="karpenter.sh/capacity-type", operator="In", values=("spot",))
     assert fields(wanting(requirements=(wanted,)).group("web", spot=True).node("n1")) == []
     assert fields(wanting(requirements=(wanted,)).group("web").node("n1")) == [Field.REQUIREMENTS]
 
@@ -117,7 +117,7 @@ def test_ec2_answers_requirements_that_the_node_has_no_label_for():
 def test_labels_of_the_policy_are_static_and_mended_only_where_new_nodes_carry_them():
     desired = DesiredNode(labels={"team": "web"})
     found = drift(wanting(node=desired).group("web").node("n1"))
-    assert [(one.field, one.kind, one.want) for one in found.reasons] == [(Field.LABELS, Kind.STATIC, "team=web")]
+    assert [(one.field, one.kind, one.want) for one in found.reasons] == [(Field.LABELS, DriftKind.STATIC, "team=web")]
     assert found.remedy is Remedy.UPGRADE
     fleet = wanting(node=desired).group("web", labels={"team": "web"}).node("n1")
     assert drift(fleet).remedy is Remedy.REPLACE
@@ -152,7 +152,7 @@ def test_that_new_nodes_lack_an_annotation_of_the_policy_is_no_proof_of_anything
     [
         ({"node": DesiredNode(labels={"team": "a"})}, "label team=a"),
         ({"node": DesiredNode(taints=(DesiredTaint(key="team", effect="NoSchedule"),))}, "taint team=:NoSchedule"),
-        ({"requirements": (Requirement(key="team", operator="Exists"),)}, "requirement team Exists"),
+        ({"requirements": (NodeRequirement(key="team", operator="Exists"),)}, "requirement team Exists"),
     ],
     ids=["label", "taint", "requirement"],
 )

@@ -11,10 +11,10 @@ from leeward.disruption.plan import plan_disruption
 from leeward.disruption.planning_state import PlanningState
 from leeward.drift.detect import Remedy, all_drift, drift_of, wanted_launches
 from leeward.drift.evidence import MOST_PROOFS, key_of
-from leeward.drift.reasons import Field, Reason
+from leeward.drift.reasons import DriftReason, Field
 from leeward.model.instance import LaunchAttributes
 from leeward.model.launch import LaunchSettings, LaunchTemplateRef
-from leeward.policy.document import DesiredNode, Requirement
+from leeward.policy.document import DesiredNode, NodeRequirement
 from tests.unit.disruption.fleet import NOON, a_fleet, a_policy, rules
 
 IMAGE = "ami-2"
@@ -180,7 +180,7 @@ def test_a_label_that_a_launch_should_bring_and_does_not_is_never_rolled_for():
 
 
 def test_changed_requirements_roll_the_nodes_that_do_not_meet_them():
-    wanted = Requirement(key="node.kubernetes.io/instance-type", operator="NotIn", values=("small",))
+    wanted = NodeRequirement(key="node.kubernetes.io/instance-type", operator="NotIn", values=("small",))
     fleet = launching()
     fleet.group("web", "large", launch=fleet.groups["web"]["launch"])
     for name in ("n1", "n2"):
@@ -203,8 +203,8 @@ def test_what_is_remembered_of_a_group_is_bounded():
     fleet = member(launching(look=look), "n1", instance={"look": LaunchAttributes(tags={})})
     seen = fleet.snapshot()
     assert len(wanted_launches(seen, all_drift(seen))["web"].proofs) == MOST_PROOFS
-    assert key_of(Reason(field=Field.TAGS, have="", want="a=b")) == key_of(
-        Reason(field=Field.TAGS, have="c", want="a=b")
+    assert key_of(DriftReason(field=Field.TAGS, have="", want="a=b")) == key_of(
+        DriftReason(field=Field.TAGS, have="c", want="a=b")
     )
 
 

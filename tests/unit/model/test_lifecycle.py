@@ -8,7 +8,7 @@ import pytest
 from botocore.session import get_session
 
 from leeward.model.lifecycle import IN_WORK, LifecycleRole, is_held, known_states, may_be_ended, role_of
-from leeward.upgrade.members import Absence, Target, left_out, members
+from leeward.upgrade.members import Absence, UpgradeTarget, left_out, members
 from tests.fakes.builders import GROUP, a_group, a_node
 
 API = frozenset(get_session().get_service_model("autoscaling").shape_for("LifecycleState").enum)
@@ -28,14 +28,14 @@ def test_an_unknown_state_is_no_candidate_and_its_instance_is_never_ended(state)
     assert not any(may_be_ended(state, anyway=anyway) for anyway in (True, False))
     group = a_group(GROUP, "i-0abc", lifecycle=state)
     nodes = {"i-0abc": a_node()}
-    assert members(group, nodes, Target()) == ()
-    assert [one.absence for one in left_out(group, nodes, Target())] == [Absence.UNKNOWN]
+    assert members(group, nodes, UpgradeTarget()) == ()
+    assert [one.absence for one in left_out(group, nodes, UpgradeTarget())] == [Absence.UNKNOWN]
 
 
 @pytest.mark.parametrize("state", sorted(state for state in API if role_of(state) in IN_WORK))
 def test_an_instance_whose_root_volume_is_replaced_is_ended_only_by_force_and_no_member_of_an_upgrade(state):
     assert (may_be_ended(state, anyway=False), may_be_ended(state, anyway=True)) == (False, True)
-    assert [one.absence for one in left_out(a_group(GROUP, "i-0abc", lifecycle=state), {}, Target())] == [
+    assert [one.absence for one in left_out(a_group(GROUP, "i-0abc", lifecycle=state), {}, UpgradeTarget())] == [
         Absence.ROOT_VOLUME
     ]
 

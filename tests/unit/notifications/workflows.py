@@ -8,7 +8,7 @@ from leeward.disruption.record import GONE, DisruptionOutcome, DisruptionRecord,
 from leeward.model.instance import CapacityType
 from leeward.model.launch import LaunchTemplateRef
 from leeward.notifications.workflow_events import RunEventType, UpgradeEventType, events_of_runs, events_of_upgrades
-from leeward.upgrade.members import Target
+from leeward.upgrade.members import UpgradeTarget
 from leeward.upgrade.record import ControlRequest, NotedHold, UpgradeRecord
 from leeward.upgrade.surge.sizes import Strategy
 
@@ -26,7 +26,7 @@ def an_upgrade(**more):
     given = {
         "group": "web",
         "cluster": "blue",
-        "target": Target(template=LaunchTemplateRef(id="lt-1", version="7")),
+        "target": UpgradeTarget(template=LaunchTemplateRef(id="lt-1", version="7")),
         "prepared": True,
         "strategy": Strategy.DEFAULT,
         "desired": 9,

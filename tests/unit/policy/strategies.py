@@ -13,15 +13,15 @@ from leeward.policy.document import (
     DesiredNode,
     DesiredTaint,
     DisruptionPolicy,
+    DisruptionReason,
     DrainPolicy,
+    GroupSelector,
     Heartbeat,
     InterruptionPolicy,
     NodePolicy,
+    NodeRequirement,
     OnAlarm,
-    Reason,
     Rebalance,
-    Requirement,
-    Selector,
     TemplatePolicy,
     UpdatePolicy,
     Webhook,
@@ -75,7 +75,7 @@ def budgets(draw):
         nodes=nodes,
         percent=percent,
         window=draw(st.none() | windows),
-        reasons=tuple(draw(st.lists(st.sampled_from([reason.value for reason in Reason]), unique=True))),
+        reasons=tuple(draw(st.lists(st.sampled_from([reason.value for reason in DisruptionReason]), unique=True))),
         zone=draw(st.none() | texts),
     )
 
@@ -87,7 +87,7 @@ def requirements(draw):
     number = st.integers(0, 10**6).map(lambda n: [str(n)])
     values = draw({"In": some, "NotIn": some, "Gt": number, "Lt": number}.get(operator, st.just([])))
     minimum = draw(st.none() | st.integers(1, len(values))) if operator == "In" else None
-    return Requirement(key=draw(texts), operator=operator, values=tuple(values), min_values=minimum)
+    return NodeRequirement(key=draw(texts), operator=operator, values=tuple(values), min_values=minimum)
 
 
 @st.composite
@@ -137,7 +137,7 @@ def repairs(draw):
     )
 
 
-selectors = st.builds(Selector, groups=lists, tags=maps).filter(lambda selector: selector.groups or selector.tags)
+selectors = st.builds(GroupSelector, groups=lists, tags=maps).filter(lambda selector: selector.groups or selector.tags)
 interruptions = st.builds(
     InterruptionPolicy,
     enabled=st.booleans(),

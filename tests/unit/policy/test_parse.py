@@ -14,11 +14,11 @@ from leeward.policy.document import (
     DesiredNode,
     DesiredTaint,
     DisruptionPolicy,
+    GroupSelector,
     NodePolicy,
+    NodeRequirement,
     OnAlarm,
     Rebalance,
-    Requirement,
-    Selector,
     Webhook,
     Window,
 )
@@ -42,7 +42,9 @@ def problem(**spec):
 
 
 def test_a_policy_that_says_nothing_has_every_default_and_disrupts_and_repairs_nothing():
-    plain = NodePolicy(name="web", selector=Selector(groups=("web-*",)), disruption=NO_DISRUPTION, repair=NO_REPAIR)
+    plain = NodePolicy(
+        name="web", selector=GroupSelector(groups=("web-*",)), disruption=NO_DISRUPTION, repair=NO_REPAIR
+    )
     assert parse(a_policy()).policies == (plain,)
     rules = plain.disruption
     assert (rules.present, rules.consolidation_policy, rules.drift, rules.expire_after) == (False, "Never", False, None)
@@ -154,7 +156,7 @@ def test_every_key_can_be_set():
     assert (policy.update.alarms, policy.update.on_alarm) == (("errors",), OnAlarm.ROLLBACK)
     assert policy.update.windows == (Window(schedule="0 22 * * *", duration=timedelta(hours=6)),)
     assert policy.requirements == (
-        Requirement(key="node.kubernetes.io/instance-type", operator="In", values=("a", "b"), min_values=2),
+        NodeRequirement(key="node.kubernetes.io/instance-type", operator="In", values=("a", "b"), min_values=2),
     )
     assert policy.node == DesiredNode(
         labels={"team": "web"},

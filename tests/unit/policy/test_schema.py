@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 from leeward.errors import InvalidPolicyError
-from leeward.policy.document import ClusterSettings, NodePolicy, Selector
+from leeward.policy.document import ClusterSettings, GroupSelector, NodePolicy
 from leeward.policy.durations import parse_duration
 from leeward.policy.parse import parse_documents
 from leeward.policy.write import canonical, to_json
@@ -74,7 +74,7 @@ def test_the_schema_refuses_wrong_documents(document):
 
 def test_the_schema_has_exactly_the_keys_that_the_parser_knows():
     for kind, document in (
-        ("NodePolicy", NodePolicy(name="x", selector=Selector(groups=("x",)))),
+        ("NodePolicy", NodePolicy(name="x", selector=GroupSelector(groups=("x",)))),
         ("ClusterSettings", ClusterSettings(name="x")),
     ):
         spec = SCHEMA["$defs"][kind]["properties"]["spec"]
@@ -104,7 +104,7 @@ def accepts(kind, path):
 
 @pytest.mark.parametrize(
     "document",
-    [NodePolicy(name="x", selector=Selector()), ClusterSettings(name="x")],
+    [NodePolicy(name="x", selector=GroupSelector()), ClusterSettings(name="x")],
     ids=["NodePolicy", "ClusterSettings"],
 )
 def test_the_schemas_defaults_are_the_parsers(document):
@@ -150,7 +150,7 @@ def walk(value):
 
 def test_the_references_defaults_are_the_parsers():
     rows = re.findall(r"^\| `([\w.]+)` \| `([^`]+)` \|", REFERENCE, re.MULTILINE)
-    spec = to_json(NodePolicy(name="x", selector=Selector()))["spec"]
+    spec = to_json(NodePolicy(name="x", selector=GroupSelector()))["spec"]
     settings = to_json(ClusterSettings(name="x"))["spec"]
     checked = 0
     for key, default in rows:

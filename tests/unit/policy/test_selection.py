@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leeward.policy.document import NodePolicy, Selector
+from leeward.policy.document import GroupSelector, NodePolicy
 from leeward.policy.selection import policy_for, selects
 
 
@@ -23,16 +23,16 @@ from leeward.policy.selection import policy_for, selects
     ],
 )
 def test_groups_are_ored_tags_anded_and_both_anded(groups, tags, selected):
-    assert selects(Selector(groups=groups, tags=tags), "web-a", {"team": "web", "env": "prod"}) is selected
+    assert selects(GroupSelector(groups=groups, tags=tags), "web-a", {"team": "web", "env": "prod"}) is selected
 
 
 def test_a_name_that_holds_a_bracket_still_names_itself():
-    assert selects(Selector(groups=("web[1]",)), "web[1]", {})
+    assert selects(GroupSelector(groups=("web[1]",)), "web[1]", {})
 
 
 groups = st.lists(st.sampled_from(["web-*", "api-*", "*-a", "*", "web-a", "db"]), min_size=1, max_size=3).map(tuple)
 tags = st.dictionaries(st.sampled_from(["team", "env"]), st.sampled_from(["", "web", "api"]), max_size=2)
-policy_lists = st.lists(st.builds(Selector, groups=groups, tags=tags), max_size=6).map(
+policy_lists = st.lists(st.builds(GroupSelector, groups=groups, tags=tags), max_size=6).map(
     lambda selectors: [NodePolicy(name=f"p{n}", selector=selector) for n, selector in enumerate(selectors)]
 )
 present = st.dictionaries(st.sampled_from(["team", "env"]), st.sampled_from(["web", "api"]), max_size=2)
@@ -47,6 +47,6 @@ def test_the_first_policy_that_matches_wins_and_without_a_match_there_is_none(po
 @given(policy_lists, st.sampled_from(["web-a", "api-a", "db"]), present)
 def test_a_policy_put_last_changes_nothing_for_a_selected_group(policies, group, group_tags):
     before = policy_for(policies, group, group_tags)
-    last = NodePolicy(name="last", selector=Selector(groups=("*",)))
+    last = NodePolicy(name="last", selector=GroupSelector(groups=("*",)))
     after = policy_for([*policies, last], group, group_tags)
     assert after == (before or last)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leeward.errors import InvalidPolicyError
-from leeward.policy.document import ClusterPolicies, ClusterSettings, NodePolicy, Selector
+from leeward.policy.document import ClusterPolicies, ClusterSettings, GroupSelector, NodePolicy
 from leeward.policy.parse import parse_documents
 from leeward.policy.write import canonical, parameters, to_json
 from tests.unit.policy.documents import a_policy, parse
@@ -69,7 +69,7 @@ def test_settings_that_say_nothing_need_no_parameter():
 
 
 def policy_of_size(extra):
-    return NodePolicy(name="web", selector=Selector(groups=("g" * extra,)))
+    return NodePolicy(name="web", selector=GroupSelector(groups=("g" * extra,)))
 
 
 def test_a_document_over_8_kb_is_refused_by_name_and_one_of_8_kb_is_not():
@@ -83,7 +83,7 @@ def test_a_document_over_8_kb_is_refused_by_name_and_one_of_8_kb_is_not():
 
 
 def test_more_policies_than_two_digits_can_order_are_refused():
-    policies = tuple(NodePolicy(name=f"p{n}", selector=Selector(groups=("g",))) for n in range(100))
+    policies = tuple(NodePolicy(name=f"p{n}", selector=GroupSelector(groups=("g",))) for n in range(100))
     with pytest.raises(InvalidPolicyError, match="found 100 documents, expected at most 99"):
         parameters(ClusterPolicies(settings=ClusterSettings(name="prod"), policies=policies))
 

@@ -10,7 +10,7 @@ from leeward.model.group import Group, GroupInstance
 from leeward.model.instance import CapacityType, Instance
 from leeward.model.instance_status import Impairment
 from leeward.model.node import Node
-from leeward.policy.document import ClusterPolicies, ClusterSettings, NodePolicy, Selector
+from leeward.policy.document import ClusterPolicies, ClusterSettings, GroupSelector, NodePolicy
 from leeward.policy.repair import RepairPolicy
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
@@ -69,7 +69,7 @@ def impaired(name, since=10, *checks):
 
 
 def policies(*of, repair=REPAIR, **settings):
-    one = NodePolicy(name="web", selector=Selector(groups=("*",)), repair=repair)
+    one = NodePolicy(name="web", selector=GroupSelector(groups=("*",)), repair=repair)
     return ClusterPolicies(settings=ClusterSettings(name="blue", **settings), policies=of or (one,))
 
 

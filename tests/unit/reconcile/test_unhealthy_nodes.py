@@ -9,7 +9,7 @@ from leeward.cluster.facets import Known, Unavailable
 from leeward.model.group import Group
 from leeward.model.node import Taint
 from leeward.model.node_condition import NodeCondition
-from leeward.policy.document import NodePolicy, Selector
+from leeward.policy.document import GroupSelector, NodePolicy
 from leeward.policy.repair import RepairAction, RepairCondition, RepairPolicy
 from leeward.reconcile.unhealthy_nodes import Act, verdicts
 from tests.fakes.builders import pausing, shifted
@@ -172,7 +172,7 @@ class TestWhoIsLeftAlone:
         assert reported(replace(state, node_list=Known(nodes))) == (Act.LEFT, why)
 
     def test_nodes_of_groups_that_no_policy_selects(self):
-        other = NodePolicy(name="batch", selector=Selector(groups=("batch-*",)))
+        other = NodePolicy(name="batch", selector=GroupSelector(groups=("batch-*",)))
         assert reported(a_cluster(5, ill={"a1": 60}, policies=policies(other))) == (
             Act.LEFT,
             "no policy selects its group web",
@@ -299,8 +299,10 @@ class TestCircuitBreaker:
         assert acting(a_state([*web, *batch], groups=groups)) == {"b0", "b1"}
         web[0], web[1] = a_node("a0", ill=60), a_node("a1", ill=60)
         assert acting(a_state([*web, *batch], groups=groups)) == set()
-        generous = NodePolicy(name="web", selector=Selector(groups=("web",)), repair=RepairPolicy(max_unhealthy=50))
-        strict = NodePolicy(name="batch", selector=Selector(groups=("batch",)))
+        generous = NodePolicy(
+            name="web", selector=GroupSelector(groups=("web",)), repair=RepairPolicy(max_unhealthy=50)
+        )
+        strict = NodePolicy(name="batch", selector=GroupSelector(groups=("batch",)))
         either = policies(generous, strict)
         assert acting(a_state([*web, *batch], groups=groups, policies=either)) == {"a0", "a1"}
 

@@ -15,7 +15,7 @@ from leeward.termination.capacity_ledger import surplus
 from leeward.termination.run import Next, Run
 from leeward.termination.situation import survey
 from leeward.termination.surplus_turn import before_drain, comes_before
-from leeward.upgrade.members import Target
+from leeward.upgrade.members import UpgradeTarget
 from leeward.upgrade.record import UpgradeRecord
 from leeward.upgrade.surge.sizes import Strategy
 from tests.fakes.builders import GROUP, a_group, a_node, a_policy, a_subject, an_instance, policies
@@ -61,7 +61,7 @@ def other(system, name, kind, **times):
 
 def an_upgrade(group, old):
     """An upgrade that has recorded the old node and not requested its termination."""
-    given = {"target": Target(), "strategy": Strategy.DEFAULT, "desired": 3, "maximum": 4, "began": START}
+    given = {"target": UpgradeTarget(), "strategy": Strategy.DEFAULT, "desired": 3, "maximum": 4, "began": START}
     return UpgradeRecord(group=group, cluster="blue", under_way={old: "t.1"}, **given)
 
 

@@ -8,9 +8,9 @@ from leeward.model.group import Group, GroupInstance, LifecycleHook
 from leeward.model.launch import LaunchSource, LaunchTemplateRef
 from leeward.model.node import Node, disruption_taint
 from leeward.model.pod import Owner, Pod, PodDisruptionBudget, Toleration
-from leeward.policy.document import ClusterPolicies, ClusterSettings, NodePolicy, Selector, UpdatePolicy
+from leeward.policy.document import ClusterPolicies, ClusterSettings, GroupSelector, NodePolicy, UpdatePolicy
 from leeward.snapshot.cluster import ClusterSnapshot
-from leeward.upgrade.members import Target
+from leeward.upgrade.members import UpgradeTarget
 from leeward.upgrade.preflight.model import Preflight, PreflightInputs
 from leeward.upgrade.record import UpgradeRecord
 from leeward.upgrade.surge.sizes import Strategy
@@ -113,7 +113,7 @@ def a_group(*instances, desired=None, maximum=10, **fields):
 
 
 def a_policy(update=None, **fields):
-    return NodePolicy(name="web", selector=Selector(groups=("web",)), update=update or UpdatePolicy(), **fields)
+    return NodePolicy(name="web", selector=GroupSelector(groups=("web",)), update=update or UpdatePolicy(), **fields)
 
 
 def an_upgrade(
@@ -145,7 +145,9 @@ def an_upgrade(
         hooks={"web": hooks},
         **world,
     )
-    return Preflight.of(snapshot, found, chosen, target or Target(template=template(NEW)), inputs or PreflightInputs())
+    return Preflight.of(
+        snapshot, found, chosen, target or UpgradeTarget(template=template(NEW)), inputs or PreflightInputs()
+    )
 
 
 def begun(system, **given):
@@ -155,5 +157,5 @@ def begun(system, **given):
 
 def a_record(system, **given):
     """The same, not written."""
-    fields = {"target": Target(), "strategy": Strategy.DEFAULT, "desired": 1, "maximum": 10, **given}
+    fields = {"target": UpgradeTarget(), "strategy": Strategy.DEFAULT, "desired": 1, "maximum": 10, **given}
     return UpgradeRecord(group=builders.GROUP, cluster=builders.CLUSTER, began=system.clock.now(), **fields)

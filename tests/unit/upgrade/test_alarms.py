@@ -10,9 +10,9 @@ from leeward.policy.document import OnAlarm
 from leeward.upgrade.control import Hold, Move, Permission
 from leeward.upgrade.preflight.findings import Code, Severity
 from leeward.upgrade.preflight.start_checks import check_alarms
-from leeward.upgrade.record import ControlRequest, SurgeNode
-from leeward.upgrade.run import Next
-from leeward.upgrade.status import Phase, status_of
+from leeward.upgrade.record import ControlRequest, OpenLaunch
+from leeward.upgrade.run import UpgradeNext
+from leeward.upgrade.status import UpgradePhase, status_of
 from leeward.upgrade.steps import STEPS
 from leeward.workflow.alarms import read_alarms
 from tests.fakes.builders import GROUP, ZONE
@@ -22,7 +22,7 @@ from tests.unit.upgrade.test_control import RECORD
 from tests.unit.upgrade.test_waits import NEW, OLD, RUN, a_rolling_group, draining
 
 NAMES = ("web-5xx", "burn-rate")
-AHEAD = {NEW: SurgeNode(zone=ZONE)}
+AHEAD = {NEW: OpenLaunch(zone=ZONE)}
 
 
 def a_guarded_group(**update):
@@ -42,7 +42,7 @@ def test_an_alarm_that_rings_starts_no_node_and_says_since_when():
     draining(system)
     system.alarms.ring("web-5xx", NOON.timestamp())
     run = step(system)
-    assert (run.next, run.pause) == (Next.ALARM, 30)
+    assert (run.next, run.pause) == (UpgradeNext.ALARM, 30)
     assert run.why == "alarm web-5xx is in ALARM since 2024-05-06T12:00:00Z"
     assert not system.claims.records
     assert [event.reason for event in system.kubernetes.events] == ["UpgradeHeld"]
@@ -73,7 +73,7 @@ def test_an_alarm_that_begins_to_ring_while_the_turn_launches_holds_the_terminat
     step(system)
     record = system.upgrades.records[GROUP]
     assert (dict(record.under_way), record.taken_back, system.claims.records) == ({}, 1, {})
-    assert step(system).next is Next.ALARM
+    assert step(system).next is UpgradeNext.ALARM
 
 
 def test_it_continues_five_minutes_after_the_alarm_was_last_seen():
@@ -84,9 +84,9 @@ def test_it_continues_five_minutes_after_the_alarm_was_last_seen():
     system.alarms.quiet("web-5xx")
     system.clock.advance(seconds=290)
     run = step(system)
-    assert (run.next, run.pause) == (Next.ALARM, 10)
+    assert (run.next, run.pause) == (UpgradeNext.ALARM, 10)
     system.clock.advance(seconds=10)
-    assert step(system).next is Next.WAIT
+    assert step(system).next is UpgradeNext.WAIT
     assert system.claims.records
     assert [event.reason for event in system.kubernetes.events] == ["UpgradeHeld", "UpgradeResumed"]
 
@@ -96,9 +96,9 @@ def test_alarms_that_cannot_be_read_hold_until_they_can():
     draining(system)
     system.alarms.fail("describe", AccessDeniedError("cloudwatch:DescribeAlarms on web-5xx: AccessDenied"), times=1)
     run = step(system)
-    assert run.next is Next.ALARM
+    assert run.next is UpgradeNext.ALARM
     assert "cannot be read (AccessDeniedError: cloudwatch:DescribeAlarms" in run.why
-    assert step(system).next is Next.WAIT
+    assert step(system).next is UpgradeNext.WAIT
 
 
 def test_an_alarm_that_was_deleted_holds():
@@ -111,7 +111,7 @@ def test_an_alarm_asks_for_a_rollback_as_an_operator_does():
     system = a_guarded_group(on_alarm=OnAlarm.ROLLBACK)
     draining(system, under_way={OLD: "t.1"}, started=1, previous=RECORD.previous)
     system.alarms.ring("web-5xx")
-    assert step(system).next is Next.ROLLBACK
+    assert step(system).next is UpgradeNext.ROLLBACK
     record = system.upgrades.records[GROUP]
     assert record.control is ControlRequest.ROLLBACK
     assert record.warnings[0].startswith("rolled back: alarm web-5xx is in ALARM")
@@ -121,7 +121,7 @@ def test_a_rollback_reads_no_alarm():
     system = a_guarded_group(on_alarm=OnAlarm.ROLLBACK)
     draining(system, rolling_back=True)
     system.alarms.ring("web-5xx")
-    assert step(system).next is Next.WAIT
+    assert step(system).next is UpgradeNext.WAIT
     assert not system.alarms.asked["describe"]
 
 
@@ -136,7 +136,7 @@ def test_the_status_says_which_alarm_holds_it_from_the_record_alone():
     why = "alarm web-5xx is in ALARM since 2024-05-06T12:00:00Z"
     held = Permission(move=Move.HOLD, hold=Hold.ALARM, why=why)
     status = status_of(an_upgrade(a_node("o1")), RECORD, held)
-    assert (status.phase, status.held) == (Phase.HELD, why)
+    assert (status.phase, status.held) == (UpgradePhase.HELD, why)
 
 
 @pytest.mark.parametrize(

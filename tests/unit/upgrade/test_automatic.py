@@ -23,7 +23,7 @@ from leeward.upgrade.automatic import (
     with_newest_images,
     write_failures,
 )
-from leeward.upgrade.members import Target
+from leeward.upgrade.members import UpgradeTarget
 from leeward.upgrade.record import UpgradeRecord, UpgradeRequest
 from leeward.upgrade.start import parse_request
 from leeward.upgrade.surge.sizes import Strategy
@@ -229,7 +229,7 @@ def recorded(system, error="", **request):
 
 
 def a_record(**fields):
-    standing = {"group": "web", "target": Target(), "strategy": Strategy.DEFAULT, "desired": 2, "maximum": 10}
+    standing = {"group": "web", "target": UpgradeTarget(), "strategy": Strategy.DEFAULT, "desired": 2, "maximum": 10}
     return UpgradeRecord(**{**standing, "began": NOON, "cluster": "blue", **fields})
 
 

@@ -18,8 +18,8 @@ from leeward.model.termination import (
 )
 from leeward.termination.capacity_ledger import surplus
 from leeward.upgrade.capacity_ledger import conclude, detect_resize, settle_held, with_late_offsets
-from leeward.upgrade.members import Target
-from leeward.upgrade.record import Order, SurgeNode, UpgradeRecord, cause_id, launch_token, surge_of
+from leeward.upgrade.members import UpgradeTarget
+from leeward.upgrade.record import LaunchOrder, OpenLaunch, UpgradeRecord, cause_id, launch_token, surge_of
 from leeward.upgrade.surge.sizes import Strategy
 from leeward.workflow.executions import execution_name
 from tests.fakes.ledger import by
@@ -28,14 +28,14 @@ NOON = datetime(2026, 5, 6, 12, 0, tzinfo=UTC)
 OLD, NEW, TAG = "i-01d", "i-0e3", "20260506T120000.1"
 RECORD = UpgradeRecord(
     group="web",
-    target=Target(),
+    target=UpgradeTarget(),
     strategy=Strategy.DEFAULT,
     desired=3,
     maximum=6,
     began=NOON,
     launched=1,
     started=1,
-    ahead={NEW: SurgeNode(zone="a", offset_by=OLD)},
+    ahead={NEW: OpenLaunch(zone="a", offset_by=OLD)},
     under_way={OLD: TAG},
 )
 OWN = Cause(id=cause_id(RECORD, OLD), kind=CauseKind.UPGRADE, at=NOON)
@@ -179,13 +179,15 @@ def test_a_larger_size_is_believed_at_second_sight():
 
 
 def test_a_termination_without_an_offset_request_has_none_to_settle():
-    free = replace(RECORD, ahead={**RECORD.ahead, "i-0e4": SurgeNode(zone="a")})
+    free = replace(RECORD, ahead={**RECORD.ahead, "i-0e4": OpenLaunch(zone="a")})
     assert sizes(4, shrunk=True, record=free).ahead == RECORD.ahead
 
 
 def test_nothing_is_judged_while_a_launch_may_not_be_written_down():
     assert (
-        sizes(9, shrunk=True, record=replace(RECORD, orders={"1": Order(zone="a", subnet="subnet-a")})).others_scaled
+        sizes(
+            9, shrunk=True, record=replace(RECORD, orders={"1": LaunchOrder(zone="a", subnet="subnet-a")})
+        ).others_scaled
         is None
     )
 
@@ -207,7 +209,7 @@ def test_a_launch_token_fits_and_is_the_same_for_the_same_order():
 
 def test_a_launch_is_assigned_first_to_the_early_node_that_has_drained():
     early = {"i-o1": "t1", "i-o2": "t2"}
-    record = replace(RECORD, under_way=early, early=tuple(early), ahead={NEW: SurgeNode(zone="a")})
+    record = replace(RECORD, under_way=early, early=tuple(early), ahead={NEW: OpenLaunch(zone="a")})
     ends = {"i-o1": a_termination(), "i-o2": a_termination(times={"drained": NOON})}
     after, late = with_late_offsets(record, ends)
     assert (late, after.early, after.assigned) == (["i-o2"], ("i-o1",), {NEW: "i-o2"})

@@ -9,19 +9,19 @@ from leeward.model import well_known
 from leeward.model.launch import LaunchSource
 from leeward.model.termination import CauseKind
 from leeward.reconcile.reconciler import reconcile_once
-from leeward.upgrade.members import Target
+from leeward.upgrade.members import UpgradeTarget
 from leeward.upgrade.reconciler import reconcile_upgrades
-from leeward.upgrade.record import ControlRequest, SurgeNode
-from leeward.upgrade.run import Next
+from leeward.upgrade.record import ControlRequest, OpenLaunch
+from leeward.upgrade.run import UpgradeNext
 from leeward.upgrade.steps import STEPS
 from tests.fakes.builders import GROUP, a_policy, policies
 from tests.unit.upgrade.test_waits import NAME, NEW, OLD, RUN, V1, V2, a_rolling_group, draining
 
 FAILURES = {
-    Next.BLOCKED: "PreflightBlocked",
-    Next.CREATION_FAILURE: "NodeCreationFailure",
-    Next.EVICTION_FAILURE: "PodEvictionFailure",
-    Next.UPDATE_FAILURE: "NodegroupUpdateFailure",
+    UpgradeNext.BLOCKED: "PreflightBlocked",
+    UpgradeNext.CREATION_FAILURE: "NodeCreationFailure",
+    UpgradeNext.EVICTION_FAILURE: "PodEvictionFailure",
+    UpgradeNext.UPDATE_FAILURE: "NodegroupUpdateFailure",
 }
 
 
@@ -36,7 +36,7 @@ def rolling(**given):
         "raised_maximum": True,
         "raised_to": 12,
         "suspended": True,
-        "previous": Target(template=V1),
+        "previous": UpgradeTarget(template=V1),
     }
     draining(system, **{**fields, **given})
     return system
@@ -67,7 +67,7 @@ def returned(system):
 def test_azrebalance_stays_suspended_while_a_zonal_shift_lasts_and_the_reconciler_resumes_it_afterwards():
     system = rolling(finished=1)
     system.shift("us-east-1b")
-    assert step(system, "restore").next is Next.UPGRADED
+    assert step(system, "restore").next is UpgradeNext.UPGRADED
     assert (record(system).suspended, record(system).raised_maximum) == (True, False)
     assert "AZRebalance" in group(system).suspended
     assert reconcile_upgrades([group(system)], system.ports) == []
@@ -79,7 +79,7 @@ def test_azrebalance_stays_suspended_while_a_zonal_shift_lasts_and_the_reconcile
 
 def test_a_completed_upgrade_puts_maxsize_back_resumes_azrebalance_and_uncordons():
     system = rolling(finished=1)
-    assert step(system, "restore").next is Next.UPGRADED
+    assert step(system, "restore").next is UpgradeNext.UPGRADED
     assert returned(system)
     assert not system.kubernetes.by_name[f"node-{OLD}"].unschedulable
     done = record(system)
@@ -101,7 +101,7 @@ def test_a_failed_upgrade_puts_maxsize_back_and_keeps_a_record_that_can_be_resum
 def test_a_step_that_raised_ends_the_upgrade_with_its_error_and_cause():
     system = rolling()
     failed = step(system, "note-failure", error="ClusterUnreachableError", cause="list nodes: timed out")
-    assert failed.next is Next.FAILED
+    assert failed.next is UpgradeNext.FAILED
     assert record(system).error.endswith("ClusterUnreachableError: list nodes: timed out")
     assert returned(system)
 
@@ -117,7 +117,7 @@ def test_maxsize_stays_where_another_controller_has_set_a_larger_one():
 def test_maxsize_stays_until_the_desired_size_fits_below_it_and_the_reconciler_restores_it_then():
     system = rolling()
     change(system, desired=11)
-    step(system, "note-failure", replace(RUN, next=Next.EVICTION_FAILURE, why="pods"))
+    step(system, "note-failure", replace(RUN, next=UpgradeNext.EVICTION_FAILURE, why="pods"))
     assert group(system).maximum == 11
     assert (record(system).raised_maximum, record(system).raised_to) == (True, 11)
     change(system, desired=10)
@@ -130,7 +130,7 @@ def owing():
     """An upgrade that has ended while its MaxSize could not be put back yet."""
     system = rolling()
     change(system, desired=11)
-    step(system, "note-failure", replace(RUN, next=Next.EVICTION_FAILURE, why="pods"))
+    step(system, "note-failure", replace(RUN, next=UpgradeNext.EVICTION_FAILURE, why="pods"))
     change(system, desired=10)
     system.upgrade_executions.open.clear()
     return system
@@ -161,16 +161,16 @@ def test_a_maxsize_that_was_never_raised_is_not_written():
 def test_an_upgrade_is_not_complete_while_the_desired_size_is_larger_than_before():
     system = rolling()
     change(system, desired=3)
-    assert step(system, "scale-down").next is Next.WAIT
+    assert step(system, "scale-down").next is UpgradeNext.WAIT
     system.clock.advance(seconds=16 * 60)
     done = step(system, "scale-down")
-    assert done.next is Next.RESTORE
+    assert done.next is UpgradeNext.RESTORE
     assert "the desired size is 3, it was 2" in record(system).warnings
 
 
 def test_only_as_many_launches_are_offset_as_the_group_is_larger_and_those_that_leave_are_not():
     """Cluster Autoscaler has terminated one of two: the upgrade shrinks the group by the other one alone."""
-    system = rolling(ahead={"i-0gone": SurgeNode(zone="us-east-1b"), NEW: SurgeNode(zone="us-east-1a")})
+    system = rolling(ahead={"i-0gone": OpenLaunch(zone="us-east-1b"), NEW: OpenLaunch(zone="us-east-1a")})
     change(system, desired=3)
     step(system, "scale-down")
     assert list(system.claims.records) == [NEW]
@@ -180,7 +180,7 @@ def test_only_as_many_launches_are_offset_as_the_group_is_larger_and_those_that_
 
 def test_a_surplus_launch_is_paid_for_by_itself_and_by_no_node_in_service():
     """The launched node is the emptiest new one; its termination takes the surplus off the desired size."""
-    system = rolling(ahead={NEW: SurgeNode(zone="us-east-1a")})
+    system = rolling(ahead={NEW: OpenLaunch(zone="us-east-1a")})
     change(system, desired=3)
     step(system, "scale-down")
     assert list(system.claims.records) == [NEW]
@@ -190,10 +190,10 @@ def test_a_surplus_launch_is_paid_for_by_itself_and_by_no_node_in_service():
 
 def test_an_abort_points_the_group_back_uncordons_old_nodes_and_restores():
     system = rolling(control=ControlRequest.ABORT)
-    assert step(system, "undo").next is Next.RESTORE
+    assert step(system, "undo").next is UpgradeNext.RESTORE
     assert group(system).launch.template == V1
     assert not system.kubernetes.by_name[f"node-{OLD}"].unschedulable
-    assert step(system, "restore").next is Next.ABORTED
+    assert step(system, "restore").next is UpgradeNext.ABORTED
     assert returned(system)
 
 
@@ -205,12 +205,12 @@ def test_a_rollback_exchanges_the_targets_once():
     assert (turned.rolling_back, turned.control, turned.failed, turned.reasons) == (True, ControlRequest.RUN, (), {})
     step(system, "start-rollback")
     assert record(system) == turned
-    assert step(system, "restore").next is Next.ROLLED_BACK
+    assert step(system, "restore").next is UpgradeNext.ROLLED_BACK
 
 
 def test_a_rollback_gives_its_new_nodes_the_time_of_a_start():
     """The time of the upgrade is over by then: the gate would end the rollback before it has launched."""
-    system = rolling(control=ControlRequest.ROLLBACK, ahead={NEW: SurgeNode(zone="us-east-1a")})
+    system = rolling(control=ControlRequest.ROLLBACK, ahead={NEW: OpenLaunch(zone="us-east-1a")})
     system.clock.advance(seconds=3600)
     step(system, "start-rollback")
     assert record(system).phase_since == system.clock.now()
@@ -231,7 +231,7 @@ def test_each_step_about_a_group_that_was_deleted_ends_with_a_result_or_names_th
 
 def test_an_upgrade_that_ends_well_starts_the_group_that_follows_and_a_failed_one_keeps_it():
     system = rolling(then=("batch", "api"))
-    step(system, "note-failure", replace(RUN, next=Next.EVICTION_FAILURE, why="pods"))
+    step(system, "note-failure", replace(RUN, next=UpgradeNext.EVICTION_FAILURE, why="pods"))
     assert record(system).then == ("batch", "api")
     assert not system.upgrade_executions.started
     step(system, "restore")
@@ -243,7 +243,7 @@ def test_an_upgrade_that_ends_well_starts_the_group_that_follows_and_a_failed_on
 def test_an_execution_that_has_lost_the_lease_ends_without_touching_the_group():
     system = rolling(execution=f"{GROUP}-2")
     for name in ("restore", "note-failure", "undo", "scale-down", "drain", "gate"):
-        assert step(system, name).next is Next.HAND_OVER
+        assert step(system, name).next is UpgradeNext.HAND_OVER
     assert group(system).maximum == 12
     assert well_known.CORDONED_FOR in system.kubernetes.by_name[f"node-{OLD}"].annotations
 
@@ -251,14 +251,17 @@ def test_an_execution_that_has_lost_the_lease_ends_without_touching_the_group():
 def test_the_next_execution_is_named_by_the_attempt_so_that_asking_twice_starts_one():
     system = rolling()
     first = step(system, "continue")
-    assert first.next is Next.CONTINUED
+    assert first.next is UpgradeNext.CONTINUED
     ((name, given),) = system.upgrade_executions.started
     assert (name, given["after"]) == (f"{GROUP}-2", NAME)
 
 
 def test_an_abort_of_a_rollback_warns_that_the_group_launches_the_version_that_was_rolled_back_from():
     system = rolling(
-        control=ControlRequest.ABORT, rolling_back=True, target=Target(template=V2), previous=Target(template=V1)
+        control=ControlRequest.ABORT,
+        rolling_back=True,
+        target=UpgradeTarget(template=V2),
+        previous=UpgradeTarget(template=V1),
     )
     step(system, "undo")
     (warning,) = record(system).warnings

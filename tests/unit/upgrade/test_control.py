@@ -8,7 +8,7 @@ import pytest
 from leeward.errors import InvalidInputError
 from leeward.policy.document import Canary, ClusterSettings, OnAlarm, UpdatePolicy, Window
 from leeward.upgrade.control import Hold, Move, is_open, opens, permission, with_control
-from leeward.upgrade.members import Target
+from leeward.upgrade.members import UpgradeTarget
 from leeward.upgrade.record import ControlRequest, UpgradeRecord
 from leeward.upgrade.surge.sizes import Strategy
 from tests.unit.upgrade.builders import NEW, NOON, OLD, template
@@ -18,8 +18,8 @@ BERLIN = Window(schedule="0 22 * * *", duration=timedelta(hours=6), time_zone="E
 MAY = Window(schedule="0 0 1 5 *", duration=timedelta(days=31))
 RECORD = UpgradeRecord(
     group="web",
-    target=Target(template=template(NEW)),
-    previous=Target(template=template(OLD)),
+    target=UpgradeTarget(template=template(NEW)),
+    previous=UpgradeTarget(template=template(OLD)),
     strategy=Strategy.DEFAULT,
     desired=3,
     maximum=6,

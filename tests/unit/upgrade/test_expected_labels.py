@@ -8,7 +8,7 @@ import pytest
 from leeward.errors import TerminalError
 from leeward.model.group import Group
 from leeward.model.launch import LaunchSettings, LaunchSource
-from leeward.upgrade.members import Target
+from leeward.upgrade.members import UpgradeTarget
 from leeward.upgrade.preflight.findings import Code
 from leeward.upgrade.preflight.gather import expected_labels, labelled
 from leeward.upgrade.preflight.group_checks import check_group
@@ -29,7 +29,7 @@ spec:
 """
 BOTTLEROCKET = '[settings.kubernetes.node-labels]\npool = "batch"\n'
 TAG = "k8s.io/cluster-autoscaler/node-template/label/rack"
-TARGET, BEFORE = Target(template=template(NEW)), Target(template=template(OLD))
+TARGET, BEFORE = UpgradeTarget(template=template(NEW)), UpgradeTarget(template=template(OLD))
 
 
 class Versions:
@@ -100,7 +100,7 @@ def test_a_label_of_a_tag_is_required_where_old_nodes_carry_its_value():
 
 
 def test_a_version_that_is_yet_to_be_made_is_like_the_template_of_the_group():
-    assert expected("", SCRIPT, {"pool": "batch"}, target=Target()).required == {"pool": "batch"}
+    assert expected("", SCRIPT, {"pool": "batch"}, target=UpgradeTarget()).required == {"pool": "batch"}
 
 
 def test_an_override_lets_every_label_pass_and_a_rollback_waits_for_none():

@@ -9,17 +9,17 @@ from leeward.model import well_known
 from leeward.model.facts import FactKind, Sheet
 from leeward.reconcile.reconciler import reconcile_once
 from leeward.upgrade.reconciler import reconcile_upgrades
-from leeward.upgrade.record import SurgeNode
-from leeward.upgrade.run import Next
+from leeward.upgrade.record import OpenLaunch
+from leeward.upgrade.run import UpgradeNext
 from tests.fakes.builders import CLUSTER, GROUP
 from tests.unit.upgrade.test_completion import record, rolling, step
 from tests.unit.upgrade.test_waits import NEW, OLD, RUN
 
-FAILED = replace(RUN, next=Next.EVICTION_FAILURE, why="pods")
+FAILED = replace(RUN, next=UpgradeNext.EVICTION_FAILURE, why="pods")
 
 
 def failing(**given):
-    system = rolling(ahead={NEW: SurgeNode(zone="us-east-1a")}, **given)
+    system = rolling(ahead={NEW: OpenLaunch(zone="us-east-1a")}, **given)
     node = system.kubernetes.by_name[f"node-{OLD}"]
     system.kubernetes.uncordon(node)
     system.kubernetes.cordon(system.kubernetes.by_name[f"node-{OLD}"], GROUP, exclude=True)
@@ -49,7 +49,7 @@ def test_an_upgrade_of_a_deleted_group_ends_and_keeps_nothing_for_the_next_group
     """The notification of its end follows from the record."""
     system = failing(raised_maximum=True, raised_to=14, suspended=True)
     del system.groups.by_name[GROUP]
-    step(system, "note-failure", replace(RUN, next=Next.FAILED))
+    step(system, "note-failure", replace(RUN, next=UpgradeNext.FAILED))
     ended = record(system)
     assert (ended.ended, ended.raised_maximum, ended.raised_to, ended.suspended) == (
         system.clock.now(),

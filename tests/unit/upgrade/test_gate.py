@@ -8,10 +8,18 @@ from leeward.model import well_known
 from leeward.model.launch import LaunchTemplateRef
 from leeward.model.node import Taint
 from leeward.upgrade.gate import Lack, evaluate_gate, gate_of, is_proven, waited_for
-from leeward.upgrade.members import IMAGE_LABEL, NODEGROUP_LABEL, TEMPLATE_LABEL, VERSION_LABEL, Age, Target, members
+from leeward.upgrade.members import (
+    IMAGE_LABEL,
+    NODEGROUP_LABEL,
+    TEMPLATE_LABEL,
+    VERSION_LABEL,
+    Age,
+    UpgradeTarget,
+    members,
+)
 from tests.unit.upgrade.builders import NEW, OLD, a_group, a_node, an_instance, an_upgrade, template
 
-TARGET = Target(template=template(NEW))
+TARGET = UpgradeTarget(template=template(NEW))
 
 
 def ages(*instances, nodes=(), target=TARGET):
@@ -33,12 +41,12 @@ def test_the_groups_own_record_of_the_template_version_separates_old_from_new():
 
 
 def test_another_template_with_the_same_number_is_old():
-    other = Target(template=LaunchTemplateRef(id="lt-2", version=NEW))
+    other = UpgradeTarget(template=LaunchTemplateRef(id="lt-2", version=NEW))
     assert ages(an_instance("n", version=NEW), target=other) == {"i-n": Age.OLD}
 
 
 def test_without_ids_the_names_of_the_templates_are_compared():
-    named = Target(template=LaunchTemplateRef(name="web", version=NEW))
+    named = UpgradeTarget(template=LaunchTemplateRef(name="web", version=NEW))
     assert ages(an_instance("n", version=NEW), target=named) == {"i-n": Age.OLD}
 
 
@@ -47,11 +55,11 @@ def test_an_instance_without_a_record_is_old():
 
 
 def test_a_version_that_is_yet_to_be_made_makes_every_member_old():
-    assert ages(an_instance("n", version=NEW), target=Target()) == {"i-n": Age.OLD}
+    assert ages(an_instance("n", version=NEW), target=UpgradeTarget()) == {"i-n": Age.OLD}
 
 
 def test_an_override_with_a_template_of_its_own_is_judged_by_that():
-    target = Target(template=template("7"), overrides={"m5.large": template(NEW)})
+    target = UpgradeTarget(template=template("7"), overrides={"m5.large": template(NEW)})
     assert ages(an_instance("n", version=NEW), target=target) == {"i-n": Age.NEW}
 
 
@@ -62,11 +70,11 @@ def test_a_member_of_an_override_with_requirements_is_judged_by_that_overrides_t
     """Which types its requirements choose is not needed: the member's own template tells."""
     own = LaunchTemplateRef(id="lt-arm", version="4")
     member = replace(an_instance("n"), template=LaunchTemplateRef(id=came[0], version=came[1]))
-    assert ages(member, target=Target(template=template("7"), by_requirements=(own,))) == {"i-n": age}
+    assert ages(member, target=UpgradeTarget(template=template("7"), by_requirements=(own,))) == {"i-n": age}
 
 
 def test_two_versions_of_a_template_are_both_new_where_an_override_names_the_other():
-    target = Target(template=template("7"), by_requirements=(template("6"),))
+    target = UpgradeTarget(template=template("7"), by_requirements=(template("6"),))
     found = ages(*(an_instance(f"n{version}", version=version) for version in ("5", "6", "7")), target=target)
     assert found == {"i-n5": Age.OLD, "i-n6": Age.NEW, "i-n7": Age.NEW}
 
@@ -77,14 +85,14 @@ def test_terminating_instances_and_those_in_a_warm_pool_are_no_members(lifecycle
 
 
 def test_of_a_managed_group_the_image_label_decides_where_the_record_does_not():
-    target = Target(nodegroup="ng", image="ami-2")
+    target = UpgradeTarget(nodegroup="ng", image="ami-2")
     nodes = (a_node("o", labels={IMAGE_LABEL: "ami-1"}), a_node("n", labels={IMAGE_LABEL: "ami-2"}))
     found = ages(an_instance("o", version=None), an_instance("n", version=None), nodes=nodes, target=target)
     assert found == {"o": Age.OLD, "n": Age.NEW}
 
 
 def test_of_a_custom_template_both_labels_have_to_be_the_targets():
-    target = Target(nodegroup="ng", source=("lt-9", "3"))
+    target = UpgradeTarget(nodegroup="ng", source=("lt-9", "3"))
     right, other = {TEMPLATE_LABEL: "lt-9", VERSION_LABEL: "3"}, {TEMPLATE_LABEL: "lt-8", VERSION_LABEL: "3"}
     nodes = (a_node("n", labels=right), a_node("o", labels=other))
     found = ages(an_instance("n", version=None), an_instance("o", version=None), nodes=nodes, target=target)
@@ -114,7 +122,7 @@ def test_every_new_node_has_to_be_there_and_ready():
 
 
 def test_every_new_node_has_to_carry_the_labels_that_eks_applies():
-    target = Target(template=template(NEW), nodegroup="ng", image="ami-2")
+    target = UpgradeTarget(template=template(NEW), nodegroup="ng", image="ami-2")
     right = a_node("n", labels={NODEGROUP_LABEL: "ng", IMAGE_LABEL: "ami-2"})
     wrong = a_node("m", labels={NODEGROUP_LABEL: "ng", IMAGE_LABEL: "ami-1"})
     instances = (an_instance("n", version=NEW), an_instance("m", version=NEW))
@@ -123,7 +131,7 @@ def test_every_new_node_has_to_carry_the_labels_that_eks_applies():
 
 
 def test_a_custom_template_expects_its_own_pair_of_labels_instead_of_the_image():
-    target = Target(nodegroup="ng", image="ami-2", source=("lt-9", "3"))
+    target = UpgradeTarget(nodegroup="ng", image="ami-2", source=("lt-9", "3"))
     assert target.labels == {NODEGROUP_LABEL: "ng", TEMPLATE_LABEL: "lt-9", VERSION_LABEL: "3"}
 
 

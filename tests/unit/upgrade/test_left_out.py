@@ -6,11 +6,11 @@ import pytest
 
 from leeward.model.group import GroupInstance
 from leeward.policy.document import UpdatePolicy
-from leeward.upgrade.members import Absence, Target, left_out, members
+from leeward.upgrade.members import Absence, UpgradeTarget, left_out, members
 from leeward.upgrade.preflight.findings import Code
 from leeward.upgrade.preflight.group_checks import check_group
-from leeward.upgrade.record import ControlRequest, SurgeNode
-from leeward.upgrade.run import Next
+from leeward.upgrade.record import ControlRequest, OpenLaunch
+from leeward.upgrade.run import UpgradeNext
 from leeward.upgrade.steps import STEPS
 from leeward.upgrade.surge.sizes import Strategy
 from leeward.upgrade.waves.drain_selection import starts
@@ -19,7 +19,7 @@ from tests.unit.upgrade.test_waits import NEW as NEW_ID
 from tests.unit.upgrade.test_waits import OLD, RUN, a_rolling_group, draining
 from tests.unit.upgrade.waves.test_early_starts import a_record
 
-TARGET = Target(template=template(NEW))
+TARGET = UpgradeTarget(template=template(NEW))
 STATES = {
     "Standby": Absence.STANDBY,
     "EnteringStandby": Absence.STANDBY,
@@ -91,7 +91,7 @@ def test_a_cordoned_node_that_was_put_into_standby_meanwhile_serves_again_at_the
     states = {OLD: "Standby", NEW_ID: "InService"}
     instances = tuple(replace(one, lifecycle=states[one.id]) for one in there.instances)
     system.groups.by_name["web-a"] = replace(there, instances=instances)
-    assert STEPS["restore"](RUN, {}, system.ports).next is Next.UPGRADED
+    assert STEPS["restore"](RUN, {}, system.ports).next is UpgradeNext.UPGRADED
     assert not system.kubernetes.by_name[f"node-{OLD}"].unschedulable
 
 
@@ -110,6 +110,6 @@ def test_no_protected_node_is_terminated_for_a_launch_that_no_old_node_is_left_t
     there = system.groups.by_name["web-a"]
     instances = tuple(replace(one, protected=True) for one in there.instances)
     system.groups.by_name["web-a"] = replace(there, instances=instances, desired=3)
-    draining(system, control=ControlRequest.ABORT, ahead={"i-0ccc": SurgeNode()})
-    assert STEPS["undo"](RUN, {}, system.ports).next is Next.WAIT
+    draining(system, control=ControlRequest.ABORT, ahead={"i-0ccc": OpenLaunch()})
+    assert STEPS["undo"](RUN, {}, system.ports).next is UpgradeNext.WAIT
     assert not system.claims.records

@@ -7,9 +7,9 @@ import pytest
 from leeward.model.launch import LaunchSource
 from leeward.model.termination import Cause, CauseKind, Outcome
 from leeward.termination.capacity_ledger import surplus
-from leeward.upgrade.members import Target
-from leeward.upgrade.record import ControlRequest, Order, SurgeNode, UpgradeRequest, cause_id, surge_of
-from leeward.upgrade.run import Next
+from leeward.upgrade.members import UpgradeTarget
+from leeward.upgrade.record import ControlRequest, LaunchOrder, OpenLaunch, UpgradeRequest, cause_id, surge_of
+from leeward.upgrade.run import UpgradeNext
 from leeward.upgrade.steps import STEPS
 from tests.fakes.builders import GROUP, a_subject
 from tests.fakes.ledger import by
@@ -26,7 +26,11 @@ def stopped(*, offset=True, now=NOW, **given):
     system.templates.version_for(V1, "ami-00000000000000002", token="two")
     group = system.groups.by_name[GROUP]
     system.groups.by_name[GROUP] = replace(group, desired=now, launch=LaunchSource(template=V2))
-    fields = {"under_way": {OLD: "t.1"}, "ahead": {NEW: SurgeNode(offset_by=OLD)}, "previous": Target(template=V1)}
+    fields = {
+        "under_way": {OLD: "t.1"},
+        "ahead": {NEW: OpenLaunch(offset_by=OLD)},
+        "previous": UpgradeTarget(template=V1),
+    }
     draining(system, **{**fields, "desired": BEFORE, "started": 1, "launched": 1, "prepared": True, **given})
     record, at = system.upgrades.records[GROUP], system.clock.now()
     surge = surge_of(record, NEW, OLD)
@@ -40,7 +44,7 @@ def stopped(*, offset=True, now=NOW, **given):
 
 
 def desired_after(system, step="prepare"):
-    assert STEPS[step](RUN, {"step": step}, system.ports).next is Next.POINT
+    assert STEPS[step](RUN, {"step": step}, system.ports).next is UpgradeNext.POINT
     return system.upgrades.records[GROUP].desired
 
 
@@ -63,8 +67,8 @@ def test_a_rollback_of_a_stopped_upgrade_measures_after_its_last_offset():
     "in_sizes",
     [
         {"offset": False},
-        {"ahead": {NEW: SurgeNode(offset_by=OLD), "i-0ccc": SurgeNode()}},
-        {"orders": {"2": Order(zone="us-east-1a", subnet="subnet-a")}},
+        {"ahead": {NEW: OpenLaunch(offset_by=OLD), "i-0ccc": OpenLaunch()}},
+        {"orders": {"2": LaunchOrder(zone="us-east-1a", subnet="subnet-a")}},
         {"raised": 1},
     ],
 )

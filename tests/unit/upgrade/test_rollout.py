@@ -7,8 +7,8 @@ import pytest
 
 from leeward.model.group import ScalingActivity
 from leeward.model.termination import Cause, CauseKind
-from leeward.upgrade.record import SurgeNode
-from leeward.upgrade.run import Next
+from leeward.upgrade.record import OpenLaunch
+from leeward.upgrade.run import UpgradeNext
 from leeward.upgrade.steps import STEPS
 from tests.fakes.builders import GROUP, ZONE, a_node, a_subject, an_instance
 from tests.fakes.clock import START
@@ -23,7 +23,7 @@ def test_a_node_that_a_killed_step_has_chosen_is_drained_by_the_next_one():
     """Written down as on its way, and the step died before the claim."""
     system = a_rolling_group()
     draining(system, under_way={OLD: "t.1"}, started=1)
-    assert STEPS["drain"](RUN, {}, system.ports).next is Next.WAIT
+    assert STEPS["drain"](RUN, {}, system.ports).next is UpgradeNext.WAIT
     (claimed,) = system.claims.records.values()
     assert claimed.instance == OLD
     assert claimed.has(CauseKind.UPGRADE)
@@ -50,7 +50,7 @@ def two_recorded(pods):
     system.kubernetes.put_node(a_node(second))
     for number in range(pods):
         system.kubernetes.put_pod(a_pod(f"late-{number}", f"node-{second}"))
-    ahead = {NEW: SurgeNode(zone=ZONE)}
+    ahead = {NEW: OpenLaunch(zone=ZONE)}
     draining(system, desired=2, under_way={OLD: "t.1", second: "t.2"}, started=2, launched=1, ahead=ahead)
     return system
 
@@ -86,7 +86,7 @@ def launched_late(taken_after, *, paid=False, **given):
     if paid:
         system.claims.claim(a_subject("i-0ccc"), replace(CAUSE, at=start), start)
         system.claims.note("i-0ccc", offsets={a_surge("i-0new"): by("i-0ccc")})
-    draining(system, desired=3, sized=start, ahead={NEW: SurgeNode()}, proven=None, **{"launched": 1, **given})
+    draining(system, desired=3, sized=start, ahead={NEW: OpenLaunch()}, proven=None, **{"launched": 1, **given})
     system.clock.advance(minutes=6)
     STEPS["drain"](RUN, {}, system.ports)
     return system.upgrades.records[GROUP], launched
@@ -120,7 +120,7 @@ def test_a_termination_that_paid_for_its_own_launch_changes_nothing():
 def test_the_gate_measures_again_once_no_old_node_is_to_offset_a_launch(step, measured):
     """Others have scaled the group, and the old node of the launch has been returned to service since."""
     system = a_rolling_group()
-    draining(system, desired=1, launched=1, ahead={NEW: SurgeNode(zone=ZONE)}, others_scaled=START)
+    draining(system, desired=1, launched=1, ahead={NEW: OpenLaunch(zone=ZONE)}, others_scaled=START)
     STEPS[step](RUN, {}, system.ports)
     record = system.upgrades.records[GROUP]
     assert (record.others_scaled is None, NEW not in record.ahead) == (measured, measured)
@@ -134,7 +134,7 @@ def test_the_size_is_measured_again_once_others_have_offset_the_last_launch_with
     system.groups.by_name[GROUP] = replace(system.groups.by_name[GROUP], desired=desired)
     for name in (NEW, "i-0ddd", "i-0eee"):
         system.groups.history.append((GROUP, ScalingActivity(at=now, cause=TAKEN, leaves=name)))
-    draining(system, desired=5, launched=1, ahead={NEW: SurgeNode(zone=ZONE)}, sized=now - timedelta(hours=2))
+    draining(system, desired=5, launched=1, ahead={NEW: OpenLaunch(zone=ZONE)}, sized=now - timedelta(hours=2))
     STEPS["gate"](RUN, {}, system.ports)
     assert system.upgrades.records[GROUP].desired == restored
 
@@ -145,7 +145,7 @@ def asked_in_a_turn(desired=2, **given):
     """
     system = a_rolling_group()
     system.groups.by_name[GROUP] = replace(system.groups.by_name[GROUP], desired=desired, maximum=5)
-    draining(system, **{"desired": 1, "surge": 1, "launched": 1, "ahead": {NEW: SurgeNode(zone=ZONE)}, **given})
+    draining(system, **{"desired": 1, "surge": 1, "launched": 1, "ahead": {NEW: OpenLaunch(zone=ZONE)}, **given})
     STEPS["drain"](RUN, {}, system.ports)
     return system.groups.asked["activities"], system.network.asked["subnets"]
 
@@ -164,6 +164,6 @@ def test_the_history_is_read_where_the_size_is_not_the_recorded_one(desired):
 
 
 def test_the_history_is_read_where_a_launch_has_left_the_group_or_is_owed():
-    gone = {NEW: SurgeNode(zone=ZONE), "i-0gone": SurgeNode(zone=ZONE)}
+    gone = {NEW: OpenLaunch(zone=ZONE), "i-0gone": OpenLaunch(zone=ZONE)}
     assert asked_in_a_turn(desired=3, launched=2, ahead=gone)[0] == 1
     assert asked_in_a_turn(owed=1)[0] == 1

@@ -17,7 +17,7 @@ from leeward.upgrade.preflight.plan import (
     total_seconds,
 )
 from leeward.upgrade.record import ControlRequest
-from leeward.upgrade.status import Phase, status_of
+from leeward.upgrade.status import UpgradePhase, status_of
 from leeward.upgrade.surge.sizes import Strategy
 from tests.fakes.builders import LAUNCHED, an_instance
 from tests.unit.upgrade.builders import NOON, a_node, a_pdb, a_pod, a_policy, a_wave_node, an_upgrade, rivals
@@ -35,32 +35,32 @@ def cordoned(*names):
 
 
 def test_with_old_nodes_alone_and_none_cordoned_it_has_not_started():
-    assert phase(*OLD_NODES) is Phase.NOT_STARTED
-    assert phase(*OLD_NODES, record=RECORD) is Phase.SCALING_UP
+    assert phase(*OLD_NODES) is UpgradePhase.NOT_STARTED
+    assert phase(*OLD_NODES, record=RECORD) is UpgradePhase.SCALING_UP
 
 
 def test_it_scales_up_until_the_gate_opens():
-    assert phase(*OLD_NODES, a_node("n1", ready=False), new=("n1",)) is Phase.SCALING_UP
-    assert phase(*OLD_NODES, a_node("n1"), new=("n1",)) is Phase.CORDONING
+    assert phase(*OLD_NODES, a_node("n1", ready=False), new=("n1",)) is UpgradePhase.SCALING_UP
+    assert phase(*OLD_NODES, a_node("n1"), new=("n1",)) is UpgradePhase.CORDONING
 
 
 def test_with_all_old_nodes_cordoned_or_one_of_them_tainted_it_is_upgrading():
-    assert phase(*cordoned("o1", "o2"), a_node("n1"), new=("n1",)) is Phase.UPGRADING
-    assert phase(a_node("o1", tainted=True), a_node("o2"), a_node("n1"), new=("n1",)) is Phase.UPGRADING
+    assert phase(*cordoned("o1", "o2"), a_node("n1"), new=("n1",)) is UpgradePhase.UPGRADING
+    assert phase(a_node("o1", tainted=True), a_node("o2"), a_node("n1"), new=("n1",)) is UpgradePhase.UPGRADING
 
 
 def test_without_old_nodes_it_is_done_or_still_gives_back_what_it_launched():
-    assert phase(a_node("n1"), new=("n1",)) is Phase.DONE
-    assert phase(a_node("n1"), new=("n1",), record=replace(RECORD, launched=2, gone=1)) is Phase.SCALING_DOWN
+    assert phase(a_node("n1"), new=("n1",)) is UpgradePhase.DONE
+    assert phase(a_node("n1"), new=("n1",), record=replace(RECORD, launched=2, gone=1)) is UpgradePhase.SCALING_DOWN
 
 
 def test_the_control_request_and_the_end_come_first():
     records = {
-        Phase.ABORTING: {"control": ControlRequest.ABORT},
-        Phase.ABORTED: {"control": ControlRequest.ABORT, "ended": NOON},
-        Phase.ROLLING_BACK: {"control": ControlRequest.ROLLBACK},
-        Phase.FAILED: {"ended": NOON, "error": "PodEvictionFailure"},
-        Phase.DONE: {"ended": NOON},
+        UpgradePhase.ABORTING: {"control": ControlRequest.ABORT},
+        UpgradePhase.ABORTED: {"control": ControlRequest.ABORT, "ended": NOON},
+        UpgradePhase.ROLLING_BACK: {"control": ControlRequest.ROLLBACK},
+        UpgradePhase.FAILED: {"ended": NOON, "error": "PodEvictionFailure"},
+        UpgradePhase.DONE: {"ended": NOON},
     }
     assert {name: phase(*OLD_NODES, record=replace(RECORD, **fields)) for name, fields in records.items()} == {
         name: name for name in records
@@ -68,7 +68,8 @@ def test_the_control_request_and_the_end_come_first():
 
 
 @pytest.mark.parametrize(
-    ("hold", "shown"), [(Hold.PAUSED, Phase.PAUSED), (Hold.WINDOW, Phase.WAITING), (Hold.CANARY, Phase.BAKING)]
+    ("hold", "shown"),
+    [(Hold.PAUSED, UpgradePhase.PAUSED), (Hold.WINDOW, UpgradePhase.WAITING), (Hold.CANARY, UpgradePhase.BAKING)],
 )
 def test_a_hold_is_reported_as_such(hold, shown):
     held = Permission(move=Move.HOLD, hold=hold, why="so")

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from leeward.model.launch import LaunchSource, LaunchTemplateRef, Override
-from leeward.upgrade.members import Target
+from leeward.upgrade.members import UpgradeTarget
 from leeward.upgrade.record import ControlRequest, UpgradeRequest
-from leeward.upgrade.run import Next
+from leeward.upgrade.run import UpgradeNext
 from leeward.upgrade.steps import STEPS
 from leeward.upgrade.targets import as_launched, launched_instead, points_at
 from tests.fakes.builders import GROUP
@@ -19,7 +19,7 @@ OWN = replace(V1, id="", name="web-own", version="7")
 def instead(launch, *, resolve=True, **given):
     system = a_rolling_group()
     system.templates.version_for(V1, "ami-00000000000000002", token="two")
-    draining(system, **{"pointed": True, "target": Target(template=V2), **given})
+    draining(system, **{"pointed": True, "target": UpgradeTarget(template=V2), **given})
     group = replace(system.groups.by_name[GROUP], launch=launch)
     return launched_instead(system.upgrades.records[GROUP], group, system.templates, resolve=resolve)
 
@@ -40,20 +40,20 @@ def of(version, *overrides):
         (LaunchSource(template=LaunchTemplateRef(name="gone", version="$Latest")), {}, False),
         (LaunchSource(configuration="lc-1"), {}, False),
         (of("2", Override(instance_type="m5.large", template=OWN)), {}, True),
-        (of("2"), {"target": Target(template=V2, overrides={"m5.large": OWN})}, True),
+        (of("2"), {"target": UpgradeTarget(template=V2, overrides={"m5.large": OWN})}, True),
         (
             of("2", Override(instance_type="m5.large", template=OWN)),
-            {"target": Target(template=V2, overrides={"m5.large": OWN})},
+            {"target": UpgradeTarget(template=V2, overrides={"m5.large": OWN})},
             False,
         ),
         (
             of("2", Override(requirements={}, template=OWN)),
-            {"target": Target(template=V2, by_requirements=(OWN,))},
+            {"target": UpgradeTarget(template=V2, by_requirements=(OWN,))},
             False,
         ),
         (
             of("2", Override(requirements={}, template=replace(OWN, version="8"))),
-            {"target": Target(template=V2, by_requirements=(OWN,))},
+            {"target": UpgradeTarget(template=V2, by_requirements=(OWN,))},
             True,
         ),
     ],
@@ -78,11 +78,11 @@ def test_nothing_starts_and_it_ends_where_the_group_is_not_pointed_back(step):
     system = a_rolling_group()
     group = system.groups.by_name[GROUP]
     system.groups.by_name[GROUP] = replace(group, launch=of("3"))
-    draining(system, pointed=True, target=Target(template=V2))
-    assert STEPS[step](RUN, {}, system.ports).next is Next.WAIT
+    draining(system, pointed=True, target=UpgradeTarget(template=V2))
+    assert STEPS[step](RUN, {}, system.ports).next is UpgradeNext.WAIT
     system.clock.advance(minutes=3)
     run = STEPS[step](RUN, {}, system.ports)
-    assert run.next is Next.CREATION_FAILURE
+    assert run.next is UpgradeNext.CREATION_FAILURE
     assert "launches lt-web-a version 3 and not lt-web-a version 2" in run.why
     assert "--launch-template-version 2" in run.why
     assert not system.claims.records
@@ -98,7 +98,7 @@ def test_a_start_without_a_target_takes_what_the_group_launches_where_its_own_ve
     system = launching("1")
     gone = replace(V2, version="9")
     error, ended = "UpgradeFailure: VersionNotFound", system.clock.now()
-    draining(system, prepared=True, target=Target(template=gone), rolling_back=True, error=error, ended=ended)
+    draining(system, prepared=True, target=UpgradeTarget(template=gone), rolling_back=True, error=error, ended=ended)
     call = {"run": {"group": GROUP}, "execution": "again"}
     STEPS["take-lease"](replace(RUN, execution="again"), call, system.ports)
     STEPS["prepare"](replace(RUN, execution="again"), {}, system.ports)
@@ -109,9 +109,9 @@ def test_a_start_without_a_target_takes_what_the_group_launches_where_its_own_ve
 
 def test_an_abort_ends_where_the_version_before_was_deleted():
     system = launching("2")
-    before = Target(template=replace(V1, version="9"))
+    before = UpgradeTarget(template=replace(V1, version="9"))
     draining(system, pointed=True, previous=before, control=ControlRequest.ABORT)
-    assert STEPS["undo"](RUN, {}, system.ports).next is not Next.CREATION_FAILURE
+    assert STEPS["undo"](RUN, {}, system.ports).next is not UpgradeNext.CREATION_FAILURE
     assert "the version before was deleted" in system.upgrades.records[GROUP].warnings[-1]
 
 
@@ -123,7 +123,7 @@ def aborted(launched, **given):
     system = launching(launched)
     for number in "234":
         system.templates.version_for(V1, f"ami-{number:0>17}", token=number)
-    draining(system, previous=Target(template=V1), control=ControlRequest.ABORT, **given)
+    draining(system, previous=UpgradeTarget(template=V1), control=ControlRequest.ABORT, **given)
     for _ in range(2):
         STEPS["undo"](RUN, {}, system.ports)
     return system.groups.by_name[GROUP].launch.template.version, system.upgrades.records[GROUP].warnings
@@ -147,7 +147,7 @@ def test_an_abort_points_back_from_each_version_at_which_the_upgrade_has_pointed
 
 
 def test_an_abort_of_a_rollback_ignores_what_the_group_launched_before_the_upgrade():
-    turned = {"target": Target(template=V2), "rolling_back": True, "pointed": True}
+    turned = {"target": UpgradeTarget(template=V2), "rolling_back": True, "pointed": True}
     launched, _ = aborted("2", pointed_at=(V1, V2), own=V3, **turned)
     assert launched == "1"
 
@@ -177,7 +177,7 @@ def test_what_the_group_launched_before_is_recorded_before_it_is_pointed_elsewhe
 def test_a_group_whose_own_version_was_deleted_is_pointed_at_the_target():
     system = a_rolling_group()
     group = replace(system.groups.by_name[GROUP], launch=of("9"))
-    assert not points_at(group, Target(template=V1), system.ports.templates)
+    assert not points_at(group, UpgradeTarget(template=V1), system.ports.templates)
 
 
 def test_a_start_makes_its_own_version_where_an_owner_deleted_the_one_of_the_start_before():
@@ -194,7 +194,7 @@ def test_a_start_makes_its_own_version_where_an_owner_deleted_the_one_of_the_sta
 
 
 def prepared(system):
-    assert STEPS["prepare"](RUN, {"step": "prepare"}, system.ports).next is Next.POINT
+    assert STEPS["prepare"](RUN, {"step": "prepare"}, system.ports).next is UpgradeNext.POINT
     template = system.upgrades.records[GROUP].target.template
     assert template is not None
     return template
@@ -206,6 +206,6 @@ def test_a_group_whose_launch_template_was_deleted_is_stopped_before_anything_is
     gone = LaunchSource(template=LaunchTemplateRef(name="gone", version="1"))
     system.groups.by_name[GROUP] = replace(system.groups.by_name[GROUP], launch=gone)
     run = STEPS["check"](RUN, {"step": "check"}, system.ports)
-    assert run.next is Next.BLOCKED
+    assert run.next is UpgradeNext.BLOCKED
     assert run.why.startswith(f"launch template of group {GROUP}: found one that was deleted (")
     assert run.why.endswith("expected an existing version: point the group at one, then start the upgrade again")

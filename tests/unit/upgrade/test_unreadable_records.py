@@ -5,8 +5,8 @@ import pytest
 from leeward.errors import NewerRecordError
 from leeward.model.termination import Cause, CauseKind
 from leeward.termination.requests import read_apart
-from leeward.upgrade.record import ControlRequest, SurgeNode
-from leeward.upgrade.run import Next
+from leeward.upgrade.record import ControlRequest, OpenLaunch
+from leeward.upgrade.run import UpgradeNext
 from leeward.upgrade.steps import STEPS
 from tests.fakes.builders import GROUP, a_subject
 from tests.unit.upgrade.test_waits import NEW, OLD, RUN, a_rolling_group, draining
@@ -45,7 +45,7 @@ def test_a_record_of_another_group_stops_no_step(name, control):
     system = a_rolling_group()
     draining(system, control=control, prepared=True, pointed=True, desired=1)
     a_strange_record(system)
-    assert STEPS[name](RUN, {}, system.ports).next is not Next.FAILED
+    assert STEPS[name](RUN, {}, system.ports).next is not UpgradeNext.FAILED
 
 
 def under_way(system, **given):
@@ -56,17 +56,17 @@ def test_a_member_whose_record_cannot_be_read_stays_under_way_until_it_is_named(
     system = a_rolling_group()
     under_way(system)
     unreadable(system, OLD)
-    assert STEPS["drain"](RUN, {}, system.ports).next is Next.WAIT
+    assert STEPS["drain"](RUN, {}, system.ports).next is UpgradeNext.WAIT
     assert OLD in system.upgrades.records[GROUP].under_way
     system.clock.advance(minutes=41)
     run = STEPS["drain"](RUN, {}, system.ports)
-    assert run.next is Next.EVICTION_FAILURE
+    assert run.next is UpgradeNext.EVICTION_FAILURE
     assert f"its record cannot be read: termination#{OLD}: 'suspended' is not a valid Status" in run.why
 
 
 def test_a_member_whose_record_cannot_be_read_offsets_no_launch():
     system = a_rolling_group()
-    draining(system, pointed=True, desired=1, ahead={NEW: SurgeNode(zone="us-east-1a")})
+    draining(system, pointed=True, desired=1, ahead={NEW: OpenLaunch(zone="us-east-1a")})
     unreadable(system, NEW)
     STEPS["scale-down"](RUN, {}, system.ports)
     assert NEW not in system.claims.records

@@ -4,8 +4,8 @@ import pytest
 
 from leeward.cluster.facets import Known
 from leeward.upgrade.gate import gate_of, zones_to_serve
-from leeward.upgrade.record import SurgeNode
-from leeward.upgrade.run import Next
+from leeward.upgrade.record import OpenLaunch
+from leeward.upgrade.run import UpgradeNext
 from leeward.upgrade.steps import STEPS
 from leeward.upgrade.surge.launches import launches
 from leeward.upgrade.waves.drain_selection import starts, waiting
@@ -52,7 +52,7 @@ def test_a_new_node_of_the_shifted_zone_that_is_not_ready_holds_no_gate():
 
 
 def test_no_wave_takes_a_node_of_the_shifted_zone():
-    ahead = {"i-new-a": SurgeNode(zone="a"), "i-new-b": SurgeNode(zone="b")}
+    ahead = {"i-new-a": OpenLaunch(zone="a"), "i-new-b": OpenLaunch(zone="b")}
     new = (("new-a", "a"), ("new-b", "b"))
     record = a_record(ahead=ahead, launched=2)
     shift = in_two_zones(*new, shifts=AWAY_FROM_A)
@@ -62,19 +62,19 @@ def test_no_wave_takes_a_node_of_the_shifted_zone():
 
 def test_a_new_node_of_the_shifted_zone_lets_no_node_of_another_zone_start():
     """It takes no pods: EKS has cordoned it."""
-    record = a_record(ahead={"i-new-a": SurgeNode(zone="a")}, launched=1)
+    record = a_record(ahead={"i-new-a": OpenLaunch(zone="a")}, launched=1)
     assert starts(in_two_zones(("new-a", "a"), shifts=AWAY_FROM_A), record) == ()
 
 
 @pytest.mark.parametrize("minutes", [0, 60])
 def test_an_upgrade_whose_other_nodes_are_done_waits_for_the_end_of_the_shift(minutes):
     system = a_rolling_group()
-    draining(system, finished=1, ahead={NEW: SurgeNode(zone=ZONE)}, launched=1)
+    draining(system, finished=1, ahead={NEW: OpenLaunch(zone=ZONE)}, launched=1)
     system.shift(ZONE)
     run = STEPS["drain"](RUN, {}, system.ports)
     system.clock.advance(minutes=minutes)
     run = STEPS["drain"](run, {}, system.ports)
-    assert run.next is Next.WINDOW
+    assert run.next is UpgradeNext.WINDOW
     assert f"wait for the end of the zonal shift away from {ZONE}" in run.why
     assert system.claims.records == {}
     system.shift()
@@ -84,7 +84,7 @@ def test_an_upgrade_whose_other_nodes_are_done_waits_for_the_end_of_the_shift(mi
 
 def test_a_node_that_a_killed_step_has_recorded_is_taken_back_once_its_zone_is_shifted():
     system = a_rolling_group()
-    draining(system, under_way={OLD: "t.1"}, started=1, ahead={NEW: SurgeNode(zone=ZONE)}, launched=1)
+    draining(system, under_way={OLD: "t.1"}, started=1, ahead={NEW: OpenLaunch(zone=ZONE)}, launched=1)
     system.shift(ZONE)
     STEPS["drain"](RUN, {}, system.ports)
     assert system.claims.records == {}
@@ -96,6 +96,6 @@ def test_a_group_whose_launches_are_not_placed_by_us_is_held():
     draining(system, refusal="UnsupportedOperation: mixed purchase options")
     system.shift(ZONE)
     run = STEPS["drain"](RUN, {}, system.ports)
-    assert run.next is Next.WINDOW
+    assert run.next is UpgradeNext.WINDOW
     assert "the group would launch in that zone by itself" in run.why
     assert not system.group_changes.asked["raise_to"]

@@ -32,17 +32,17 @@ from leeward.termination.drain_plan import lone_pods
 from leeward.termination.replica_surge import surged
 from leeward.termination.settling import held_volumes
 from leeward.termination.situation import UNSELECTED
-from leeward.upgrade.status import Phase
+from leeward.upgrade.status import UpgradePhase
 
 K = TypeVar("K")
 V = TypeVar("V")
 _MOVES = {
-    Phase.SCALING_UP,
-    Phase.CORDONING,
-    Phase.UPGRADING,
-    Phase.SCALING_DOWN,
-    Phase.ABORTING,
-    Phase.ROLLING_BACK,
+    UpgradePhase.SCALING_UP,
+    UpgradePhase.CORDONING,
+    UpgradePhase.UPGRADING,
+    UpgradePhase.SCALING_DOWN,
+    UpgradePhase.ABORTING,
+    UpgradePhase.ROLLING_BACK,
 }  # the other phases wait for a window, a canary or an operator, or have ended
 RECONCILER = timedelta(
     minutes=1
@@ -214,7 +214,7 @@ def _upgrade(group: str, cluster: str, ports: Ports) -> ProtectionOwner:
         status = group_status(group, cluster, ports)
     except InvalidInputError:  # the group is gone
         return ProtectionOwner(name=group)
-    if not status.execution or status.phase is Phase.STARTING:
+    if not status.execution or status.phase is UpgradePhase.STARTING:
         return _left_behind(group, ports.clock)
     until = status.eta if status.phase in _MOVES else None
     return ProtectionOwner(name=group, execution=status.execution, phase=status.phase.value, until=until)

@@ -7,10 +7,12 @@ from leeward.cli.context import ClusterContext
 from leeward.cli.progress import Progress
 from leeward.cli.upgrade.outcome import outcome_of
 from leeward.cli.upgrade.status import group_status
-from leeward.upgrade.status import Phase, Status
+from leeward.upgrade.status import UpgradePhase, UpgradeStatus
 
 LOOKS = 2  # that find it over: Step Functions shows a new execution a moment after its start
-OVER = frozenset({Phase.DONE, Phase.ABORTED, Phase.FAILED, Phase.STOPPED, Phase.NOT_STARTED})
+OVER = frozenset(
+    {UpgradePhase.DONE, UpgradePhase.ABORTED, UpgradePhase.FAILED, UpgradePhase.STOPPED, UpgradePhase.NOT_STARTED}
+)
 
 
 def follow(group: str, context: ClusterContext, progress: Progress | None = None) -> int:
@@ -28,12 +30,12 @@ def follow(group: str, context: ClusterContext, progress: Progress | None = None
             return None
         for line in outcome_of(group, context, status).lines():
             lines.say(line)
-        return int(status.phase not in {Phase.DONE, Phase.ABORTED, Phase.NOT_STARTED})
+        return int(status.phase not in {UpgradePhase.DONE, UpgradePhase.ABORTED, UpgradePhase.NOT_STARTED})
 
     return following.follow(show, lambda: [group], ports.clock, lines)
 
 
-def line_of(status: Status) -> str:
+def line_of(status: UpgradeStatus) -> str:
     """Return the status in a line, without times: it changes only with the upgrade."""
     counts = f"{status.new} new, {status.old} old, {status.draining} draining, {status.failed} failed"
     missing = "" if status.gate.open or status.phase in OVER else f"; gate: {status.gate.missing[0].message}"

@@ -5,17 +5,17 @@ from dataclasses import dataclass
 
 from leeward.cli.context import ClusterContext
 from leeward.upgrade.completion import ERRORS
-from leeward.upgrade.run import Next
-from leeward.upgrade.status import Phase, Status
+from leeward.upgrade.run import UpgradeNext
+from leeward.upgrade.status import UpgradePhase, UpgradeStatus
 
-BLOCKED = ERRORS[Next.BLOCKED]
+BLOCKED = ERRORS[UpgradeNext.BLOCKED]
 _ACTION = {
-    Phase.NOT_STARTED: "plan",
-    Phase.PAUSED: "resume",
-    Phase.STOPPED: "start",
-    Phase.FAILED: "start",
-    Phase.DONE: "",
-    Phase.ABORTED: "",
+    UpgradePhase.NOT_STARTED: "plan",
+    UpgradePhase.PAUSED: "resume",
+    UpgradePhase.STOPPED: "start",
+    UpgradePhase.FAILED: "start",
+    UpgradePhase.DONE: "",
+    UpgradePhase.ABORTED: "",
 }  # the other phases are followed
 
 
@@ -40,7 +40,7 @@ class Outcome:
                 yield f"{name}: {value}"
 
 
-def outcome_of(group: str, context: ClusterContext, status: Status) -> Outcome:
+def outcome_of(group: str, context: ClusterContext, status: UpgradeStatus) -> Outcome:
     """Return the outcome of the group's upgrade as its record has it; nothing for a folder."""
     if context.folder is not None:
         return Outcome()
@@ -51,7 +51,7 @@ def outcome_of(group: str, context: ClusterContext, status: Status) -> Outcome:
     if error == BLOCKED:
         action, more = "plan", " --recorded"
     command = f"leeward upgrade {action} {group} {context.options}{more}" if action else None
-    if status.phase not in {Phase.FAILED, Phase.STOPPED}:
+    if status.phase not in {UpgradePhase.FAILED, UpgradePhase.STOPPED}:
         return Outcome(cause=status.held or status.blocked or None, command=command)
     why = cause or status.held or (record.why if record is not None else "")
     return Outcome(error=error or None, cause=why or None, command=command)

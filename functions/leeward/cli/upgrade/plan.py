@@ -12,12 +12,12 @@ from leeward.cli.pause.shown import pause_lines
 from leeward.cli.upgrade.tables import plan_report, recorded_report
 from leeward.errors import InvalidInputError, LeewardError, NotDeployedError
 from leeward.model.group import Group
-from leeward.policy.document import NodePolicy, Selector
+from leeward.policy.document import GroupSelector, NodePolicy
 from leeward.upgrade.observation import fresh_record, policy_of
 from leeward.upgrade.preflight.findings import Code, blocking
 from leeward.upgrade.preflight.gather import gather_preflight
 from leeward.upgrade.preflight.model import Preflight
-from leeward.upgrade.preflight.plan import Plan, plan_upgrade
+from leeward.upgrade.preflight.plan import UpgradePlan, plan_upgrade
 from leeward.upgrade.start import parse_request
 
 _ASKED = ("ami", "launch_template_version", "kubernetes_version")
@@ -55,7 +55,9 @@ def preflight_of(arguments: argparse.Namespace, context: ClusterContext) -> Pref
         }
     )
     _check_version(context, group, request.template_version)
-    policy = policy_of(context.cluster, group, ports.clusters) or NodePolicy(name="(defaults)", selector=Selector())
+    policy = policy_of(context.cluster, group, ports.clusters) or NodePolicy(
+        name="(defaults)", selector=GroupSelector()
+    )
     preflight = gather_preflight(fresh_record(group, context.cluster, policy, request, ports.clock), ports)
     return replace(preflight, inputs=replace(preflight.inputs, no_policies=_no_policies(context, group.name)))
 
@@ -107,6 +109,6 @@ def _recorded(arguments: argparse.Namespace, context: ClusterContext) -> int:
         raise InvalidInputError(
             f"upgrade plan --recorded: found no upgrade of {arguments.group}, expected one that has begun"
         )
-    made, overridden = Plan.from_json(found["plan"]), frozenset(Code(one) for one in found["overridden"])
+    made, overridden = UpgradePlan.from_json(found["plan"]), frozenset(Code(one) for one in found["overridden"])
     emit(made.to_json(), arguments.view, lambda: recorded_report(made, overridden, found["execution"], found["at"]))
     return int(bool(blocking(made.findings, overridden)))

@@ -12,13 +12,15 @@ from leeward.cli.upgrade.plan import preflight_of
 from leeward.model.counts import count_of
 from leeward.policy.durations import format_duration
 from leeward.upgrade.preflight.findings import blocking
-from leeward.upgrade.preflight.plan import Plan, plan_upgrade
+from leeward.upgrade.preflight.plan import UpgradePlan, plan_upgrade
 from leeward.upgrade.record import UpgradeRecord
 
 REFUSED = 1
 
 
-def planned(arguments: argparse.Namespace, context: ClusterContext, group: str, record: UpgradeRecord | None) -> Plan:
+def planned(
+    arguments: argparse.Namespace, context: ClusterContext, group: str, record: UpgradeRecord | None
+) -> UpgradePlan:
     """Return the plan of the group. A start without a target continues with that of an upgrade that was left."""
     asked = copy(arguments)
     asked.group = group
@@ -30,7 +32,7 @@ def planned(arguments: argparse.Namespace, context: ClusterContext, group: str, 
     return plan_upgrade(preflight_of(asked, context), seed=arguments.seed)
 
 
-def print_blocked(arguments: argparse.Namespace, plans: list[Plan]) -> int:
+def print_blocked(arguments: argparse.Namespace, plans: list[UpgradePlan]) -> int:
     """Print the blockers that are not overridden; return 1."""
     overridden = frozenset(arguments.override)
     found = [(plan.group, finding) for plan in plans for finding in blocking(plan.findings, overridden)]
@@ -51,7 +53,7 @@ def print_blocked(arguments: argparse.Namespace, plans: list[Plan]) -> int:
     return REFUSED
 
 
-def effect_of(plan: Plan) -> str:
+def effect_of(plan: UpgradePlan) -> str:
     """Return what the upgrade will do, in a line for the question before it."""
     nodes, desired = sum(map(len, plan.waves)), plan.sizes.desired
     cost = "" if plan.cost is None else f", at most ${plan.cost:.2f} for surge nodes"

@@ -12,15 +12,15 @@ from leeward.cli.upgrade.tables import status_report
 from leeward.errors import InvalidInputError
 from leeward.model.group import Group
 from leeward.model.visible import visible
-from leeward.policy.document import NodePolicy, Selector
+from leeward.policy.document import GroupSelector, NodePolicy
 from leeward.ports import Ports
 from leeward.ports.compute import LaunchSources
 from leeward.ports.eks import KnownNodegroups
-from leeward.upgrade.members import Target
+from leeward.upgrade.members import UpgradeTarget
 from leeward.upgrade.observation import described, fresh_record, observe, policy_of
 from leeward.upgrade.record import UpgradeRecord, UpgradeRequest
 from leeward.upgrade.run import held, is_running
-from leeward.upgrade.status import Running, Status, status_of
+from leeward.upgrade.status import Running, UpgradeStatus, status_of
 from leeward.upgrade.targets import expected
 from leeward.upgrade.waits import allowed
 from leeward.workflow.executions import execution_name
@@ -46,7 +46,7 @@ def status(arguments: argparse.Namespace) -> int:
     return follow(arguments.group, context)
 
 
-def group_status(name: str, cluster: str, ports: Ports) -> Status:
+def group_status(name: str, cluster: str, ports: Ports) -> UpgradeStatus:
     """Return the group's upgrade status from record and cluster; without a record, from the cluster alone: by the
     defaults where no policy selects the group. Raises InvalidInputError for a group that does not exist.
     """
@@ -81,7 +81,7 @@ def running(group: str, record: UpgradeRecord | None, ports: Ports) -> Running:
 
 def _unrecorded(group: Group, cluster: str, ports: Ports) -> UpgradeRecord:
     """Return a record of the group as it stands: its nodes are old or new by the version that it launches from now."""
-    policy = policy_of(cluster, group, ports.clusters) or NodePolicy(name="(defaults)", selector=Selector())
+    policy = policy_of(cluster, group, ports.clusters) or NodePolicy(name="(defaults)", selector=GroupSelector())
     record = fresh_record(group, cluster, policy, UpgradeRequest(), ports.clock)
     if group.launch.template is None:  # a launch configuration: pre-flight reports it
         return record
@@ -92,8 +92,8 @@ def _unrecorded(group: Group, cluster: str, ports: Ports) -> UpgradeRecord:
 
 
 def _with_labels(
-    target: Target, group: Group, policy: NodePolicy, nodegroups: KnownNodegroups, launches: LaunchSources
-) -> Target:
+    target: UpgradeTarget, group: Group, policy: NodePolicy, nodegroups: KnownNodegroups, launches: LaunchSources
+) -> UpgradeTarget:
     """Add what the labels of a managed group's new nodes name: the node group's own launch template, else the image."""
     if group.nodegroup is None:
         return target

@@ -11,24 +11,24 @@ from leeward.cli.tables import Table, fields
 from leeward.model.counts import count_of
 from leeward.model.times import format_instant
 from leeward.policy.durations import format_duration
-from leeward.upgrade.preflight.findings import NEVER_OVERRIDDEN, Code, Finding, Severity, blocking
+from leeward.upgrade.preflight.findings import NEVER_OVERRIDDEN, Code, PreflightFinding, Severity, blocking
 from leeward.upgrade.preflight.model import Preflight
-from leeward.upgrade.preflight.plan import Plan
-from leeward.upgrade.status import Status
+from leeward.upgrade.preflight.plan import UpgradePlan
+from leeward.upgrade.status import UpgradeStatus
 
 
-def plan_report(plan: Plan, preflight: Preflight, overridden: frozenset[Code]) -> list[Table | str]:
+def plan_report(plan: UpgradePlan, preflight: Preflight, overridden: frozenset[Code]) -> list[Table | str]:
     """Build the plan: a summary of a few lines, the nodes in their waves, then the findings with their fixes."""
     return [*_summary(plan, preflight), _waves(plan), *_findings(plan, overridden)]
 
 
-def recorded_report(plan: Plan, overridden: frozenset[Code], execution: str, at: str) -> list[Table | str]:
+def recorded_report(plan: UpgradePlan, overridden: frozenset[Code], execution: str, at: str) -> list[Table | str]:
     """Build the same for an upgrade that has begun: when the plan was made, and for which execution."""
     head = f"upgrade of {plan.group}, as pre-flight found it at {at} for execution {execution}"
     return [head, _waves(plan), *_findings(plan, overridden)]
 
 
-def _summary(plan: Plan, preflight: Preflight) -> list[str]:
+def _summary(plan: UpgradePlan, preflight: Preflight) -> list[str]:
     desired, most = plan.sizes.desired, plan.sizes.maximum
     target = preflight.target.template
     return [
@@ -53,7 +53,7 @@ def _asked(preflight: Preflight) -> str:
     return f"{asked}, in a new launch template version"
 
 
-def _waves(plan: Plan) -> Table:
+def _waves(plan: UpgradePlan) -> Table:
     table = Table(("NODE", "WAVE"), kind="node")
     for number, wave in enumerate(plan.waves, 1):
         for node in wave:
@@ -61,7 +61,7 @@ def _waves(plan: Plan) -> Table:
     return table
 
 
-def _findings(plan: Plan, overridden: frozenset[Code]) -> Iterator[Table | str]:
+def _findings(plan: UpgradePlan, overridden: frozenset[Code]) -> Iterator[Table | str]:
     """Yield the findings, the fix of each, and the verdict."""
     if not plan.findings:
         yield "Nothing blocks it."
@@ -77,12 +77,12 @@ def _findings(plan: Plan, overridden: frozenset[Code]) -> Iterator[Table | str]:
     yield _verdict(plan, overridden)
 
 
-def _severity(finding: Finding, overridden: frozenset[Code]) -> str:
+def _severity(finding: PreflightFinding, overridden: frozenset[Code]) -> str:
     passed = finding.severity is Severity.BLOCKER and finding.code in overridden - NEVER_OVERRIDDEN
     return f"{finding.severity.value}{' (overridden)' if passed else ''}"
 
 
-def _verdict(plan: Plan, overridden: frozenset[Code]) -> str:
+def _verdict(plan: UpgradePlan, overridden: frozenset[Code]) -> str:
     codes = sorted({one.code for one in blocking(plan.findings, overridden)})
     if not codes:
         return "Nothing blocks it."
@@ -91,7 +91,7 @@ def _verdict(plan: Plan, overridden: frozenset[Code]) -> str:
     return f"Blocked by {', '.join(codes)}: fix it, or let it pass with --override CODE."
 
 
-def status_report(group: str, status: Status) -> list[Table | str]:
+def status_report(group: str, status: UpgradeStatus) -> list[Table | str]:
     """Build one line for each known fact, then the blockers, a row for each cause."""
     known = {} if status.execution is None else {"Execution": status.execution or "none runs"}
     counts = f"{status.new} new, {status.old} old, {status.draining} draining, {status.failed} failed"

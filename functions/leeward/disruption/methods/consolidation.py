@@ -32,7 +32,7 @@ from leeward.disruption.methods.multi_node_consolidation import (
 from leeward.disruption.planning_state import PlanningState, TrialRemoval, on_free_capacity, with_new_nodes
 from leeward.disruption.savings import dollars, price_of_all, reason_not_worth, saved, score_of
 from leeward.disruption.targets import LaunchTarget, targets, why_failed_before, why_no_spot
-from leeward.policy.document import NodePolicy, Reason
+from leeward.policy.document import DisruptionReason, NodePolicy
 from leeward.snapshot.cluster import ClusterSnapshot
 
 FOR_DELETIONS, FOR_SETS, FOR_REPLACEMENTS = 0.4, 0.5, 0.6  # of the time left; the command sequences take the rest
@@ -137,7 +137,7 @@ class Consolidation:
     """
 
     name = MethodName.CONSOLIDATION
-    reason = Reason.UNDERUTILIZED
+    reason = DisruptionReason.UNDERUTILIZED
 
     def reason_to_keep(self, state: PlanningState, candidate: Candidate) -> str:
         """Return why not: switched off, blocked by a pod, empty, kept, about to get pods, or not quiet long enough."""

@@ -9,14 +9,14 @@ from leeward.disruption.command import MethodName, MethodOutcome
 from leeward.disruption.methods.method import no_section, replace_in_turn
 from leeward.disruption.planning_state import PlanningState
 from leeward.drift.detect import Drifted, Remedy
-from leeward.policy.document import Reason
+from leeward.policy.document import DisruptionReason
 
 
 class Drift:
     """Method that deletes nodes whose pods fit elsewhere, and replaces the others one by one."""
 
     name = MethodName.DRIFT
-    reason = Reason.DRIFTED
+    reason = DisruptionReason.DRIFTED
 
     def reason_to_keep(self, state: PlanningState, candidate: Candidate) -> str:
         """Return why not: switched off, not known, not drifted, only an upgrade can fix it, or launches are seen not

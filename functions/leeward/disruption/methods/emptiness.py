@@ -18,7 +18,7 @@ from leeward.disruption.savings import saved
 from leeward.model import well_known
 from leeward.model.node import Node
 from leeward.model.times import format_instant, parse_instant
-from leeward.policy.document import NodePolicy, Reason
+from leeward.policy.document import DisruptionReason, NodePolicy
 from leeward.snapshot.cluster import ClusterSnapshot
 
 UNDERUTILIZED = "WhenEmptyOrUnderutilized"
@@ -30,7 +30,7 @@ class Emptiness:
     """Method that deletes and never replaces."""
 
     name = MethodName.EMPTINESS
-    reason = Reason.EMPTY
+    reason = DisruptionReason.EMPTY
 
     def reason_to_keep(self, state: PlanningState, candidate: Candidate) -> str:
         """Return why not: off, blocked by a pod, not empty, kept, not empty long enough, or its group cannot shrink."""

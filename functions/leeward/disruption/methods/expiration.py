@@ -10,7 +10,7 @@ from leeward.disruption.command import MethodName, MethodOutcome
 from leeward.disruption.methods.method import no_section, replace_in_turn
 from leeward.disruption.planning_state import PlanningState
 from leeward.model.node import Node
-from leeward.policy.document import NodePolicy, Reason
+from leeward.policy.document import DisruptionReason, NodePolicy
 from leeward.policy.durations import format_duration, format_spread
 from leeward.snapshot.cluster import ClusterSnapshot
 
@@ -21,7 +21,7 @@ class Expiration:
     """Method that deletes nodes whose pods fit elsewhere, and replaces the others one by one."""
 
     name = MethodName.EXPIRATION
-    reason = Reason.EXPIRED
+    reason = DisruptionReason.EXPIRED
 
     def reason_to_keep(self, state: PlanningState, candidate: Candidate) -> str:
         """Return why not: switched off, or not old enough."""

@@ -31,7 +31,7 @@ from leeward.disruption.planning_state import (
 )
 from leeward.disruption.savings import saved
 from leeward.disruption.targets import LaunchTarget, targets, why_failed_before
-from leeward.policy.document import NodePolicy, Reason
+from leeward.policy.document import DisruptionReason, NodePolicy
 from leeward.scheduling import outcome
 
 NO_TIME = outcome.NO_TIME
@@ -47,7 +47,7 @@ class Method(Protocol):
         ...
 
     @property
-    def reason(self) -> Reason:
+    def reason(self) -> DisruptionReason:
         """Reason whose budgets the method spends."""
         ...
 

@@ -21,7 +21,7 @@ from leeward.disruption.candidates import Candidate
 from leeward.disruption.planning_state import PlanningState, TrialRemoval, in_zone, on_free_capacity, with_new_nodes
 from leeward.disruption.savings import price_of_all, reason_not_worth, saved
 from leeward.disruption.targets import LaunchTarget, why_failed_before, why_no_spot
-from leeward.policy.document import Reason
+from leeward.policy.document import DisruptionReason
 from leeward.scheduling.outcome import NO_TIME, NewNode
 from leeward.scheduling.packing import pack
 
@@ -221,7 +221,9 @@ class _GreedySearch:
 
     def take(self, candidate: Candidate) -> None:
         """Try one more node; nothing changes where it does not fit."""
-        if self._usage.reason_to_keep(candidate, Reason.UNDERUTILIZED) or self._usage.reason_not_to_shrink(candidate):
+        if self._usage.reason_to_keep(candidate, DisruptionReason.UNDERUTILIZED) or self._usage.reason_not_to_shrink(
+            candidate
+        ):
             return
         if self._target is not None and not suits(candidate, self._target):
             return
@@ -292,7 +294,7 @@ def affordable(state: PlanningState, ordered: Iterable[Candidate]) -> list[Candi
     """Return the candidates that budgets allow all together."""
     usage, taken = state.usage.copy(), list[Candidate]()
     for candidate in ordered:
-        if not usage.reason_to_keep(candidate, Reason.UNDERUTILIZED):
+        if not usage.reason_to_keep(candidate, DisruptionReason.UNDERUTILIZED):
             usage.take(candidate)
             taken.append(candidate)
     return taken

@@ -30,7 +30,7 @@ from leeward.upgrade.gate import Lack, gate_of
 from leeward.upgrade.observation import Observation, described, observe, policy_of
 from leeward.upgrade.preflight.gather import run_preflight
 from leeward.upgrade.record import ControlRequest, UpgradeRecord, UpgradeRequest, update_token
-from leeward.upgrade.run import Next, Run, read, wait_for_disruption, written
+from leeward.upgrade.run import UpgradeNext, UpgradeRun, read, wait_for_disruption, written
 from leeward.upgrade.start import take_lease
 from leeward.upgrade.status import blocking_drains
 from leeward.upgrade.targets import managed_target_before, observed_managed_target, prepared_managed_target
@@ -61,16 +61,16 @@ _WAY_OUT = (
 )
 
 
-def start(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
+def start(run: UpgradeRun, _: Mapping[str, Any], ports: Ports) -> UpgradeRun:
     """Run pre-flight, then check windows, freeze and pause, then call UpdateNodegroupVersion. A run that was held
     repeats pre-flight before it starts: the cluster's state has changed.
     """
     record = read(run, ports.upgrades)
     if record.update:
-        return replace(run, next=Next.WAIT, why=f"update {record.update} continues")
+        return replace(run, next=UpgradeNext.WAIT, why=f"update {record.update} continues")
     wait_for_disruption(record, ports.disruptions)
     if record.control is ControlRequest.ABORT:
-        return replace(run, next=Next.RESTORE, why="aborted before the next update of EKS was started")
+        return replace(run, next=UpgradeNext.RESTORE, why="aborted before the next update of EKS was started")
     if record.control is ControlRequest.ROLLBACK:
         record = written(_rollback_record(record), ports.upgrades)
     if record.prepared:
@@ -81,7 +81,7 @@ def start(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     if not record.checked or (hold is None and run.next in HELD.values() and not record.rolling_back):
         result = run_preflight(record, ports)
         if result.blocked:
-            return replace(run, next=Next.BLOCKED, why=result.blocked)
+            return replace(run, next=UpgradeNext.BLOCKED, why=result.blocked)
         record = written(replace(record, checked=True), ports.upgrades)
     if hold is not None and hold.hold is not None:
         pause = max(seconds_until(hold.until, ports.clock.now()), 1)
@@ -90,11 +90,11 @@ def start(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     return _begin(run, record, ports)
 
 
-def watch(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
+def watch(run: UpgradeRun, _: Mapping[str, Any], ports: Ports) -> UpgradeRun:
     """Read the state of the update, and report which pods and budgets hold the nodes that drain."""
     record = read(run, ports.upgrades)
     if not record.update:
-        return replace(run, next=Next.MANAGED, why="the next update is to be started")
+        return replace(run, next=UpgradeNext.MANAGED, why="the next update is to be started")
     update = ports.managed_updates.look(record.cluster, record.target.nodegroup or "", record.update)
     observation = observe(record, ports)
     target = observed_managed_target(
@@ -114,7 +114,7 @@ def watch(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
             assert_never(update.state)
 
 
-STEPS: Mapping[str, Step[Run]] = {
+STEPS: Mapping[str, Step[UpgradeRun]] = {
     "take-lease": take_lease,
     **guarded({"start-managed": start, "watch-managed": watch, **END_STEPS}),
 }
@@ -145,7 +145,7 @@ def _hold(record: UpgradeRecord, ports: Ports) -> tuple[UpgradeRecord, Permissio
     return record, decision if decision.move is Move.HOLD else None
 
 
-def _begin(run: Run, record: UpgradeRecord, ports: Ports) -> Run:
+def _begin(run: UpgradeRun, record: UpgradeRecord, ports: Ports) -> UpgradeRun:
     """Start the update. The target is recorded first. The token follows from the record: the next execution finds an
     update whose response was lost.
     """
@@ -171,12 +171,14 @@ def _begin(run: Run, record: UpgradeRecord, ports: Ports) -> Run:
         why = f"EKS refuses the update of {name}: {refused}"
         if record.rolling_back and target.release is not None:
             why += f": {_OTHER_GROUP.format(*target.release)}"
-        return replace(run, next=Next.UPDATE_FAILURE, why=why)
+        return replace(run, next=UpgradeNext.UPDATE_FAILURE, why=why)
     written(replace(record, update=update, hold=None), ports.upgrades)
-    return replace(run, next=Next.WAIT, why=f"EKS update {update} of {name}{' by force' if request.force else ''}")
+    return replace(
+        run, next=UpgradeNext.WAIT, why=f"EKS update {update} of {name}{' by force' if request.force else ''}"
+    )
 
 
-def _in_progress(run: Run, record: UpgradeRecord, observation: Observation, ports: Ports) -> Run:
+def _in_progress(run: UpgradeRun, record: UpgradeRecord, observation: Observation, ports: Ports) -> UpgradeRun:
     """Report counts, what holds the drains, and what a control request has to wait for; fail once nothing has moved for
     hours.
 
@@ -212,23 +214,28 @@ def _in_progress(run: Run, record: UpgradeRecord, observation: Observation, port
     _, stalled = track_wait(record, wait, ports.clock, ports.upgrades)
     if stalled:
         report.append(f"nothing has moved for {format_duration(STALLED)}, {_WAY_OUT}")
-        return replace(run, next=Next.UPDATE_FAILURE, why="; ".join(report))
-    return replace(run, next=Next.WAIT, pause=PAUSE, pauses=run.pauses + 1, why="; ".join(report))
+        return replace(run, next=UpgradeNext.UPDATE_FAILURE, why="; ".join(report))
+    return replace(run, next=UpgradeNext.WAIT, pause=PAUSE, pauses=run.pauses + 1, why="; ".join(report))
 
 
-def _succeeded(run: Run, record: UpgradeRecord, upgrades: Upgrades) -> Run:
+def _succeeded(run: UpgradeRun, record: UpgradeRecord, upgrades: Upgrades) -> UpgradeRun:
     if record.control is ControlRequest.ROLLBACK or not record.prepared:
         return _start_next(run, record, f"update {record.update} has ended", upgrades)
     if record.control is not ControlRequest.RUN:
         late = f"{record.control.value} came too late: EKS had finished update {record.update}"
         record = with_warning(replace(record, control=ControlRequest.RUN), late)
     written(replace(record, reasons={}, finished=sum(record.zones.values())), upgrades)
-    return replace(run, next=Next.RESTORE, why=f"update {record.update} succeeded")
+    return replace(run, next=UpgradeNext.RESTORE, why=f"update {record.update} succeeded")
 
 
 def _failed(
-    run: Run, record: UpgradeRecord, update: ManagedUpdate, observation: Observation, upgrades: Upgrades, clock: Clock
-) -> Run:
+    run: UpgradeRun,
+    record: UpgradeRecord,
+    update: ManagedUpdate,
+    observation: Observation,
+    upgrades: Upgrades,
+    clock: Clock,
+) -> UpgradeRun:
     """Handle a failed update: the operator's control request comes first, then force where the policy says so, else the
     failure by its name.
     """
@@ -238,7 +245,7 @@ def _failed(
             f"EKS' update {update.id} failed: {reason}: new nodes stay, old ones that are left stay as EKS left them"
         )
         written(with_warning(replace(record, reasons={}), warning), upgrades)
-        return replace(run, next=Next.RESTORE, why=reason)
+        return replace(run, next=UpgradeNext.RESTORE, why=reason)
     if record.control is ControlRequest.ROLLBACK or not record.prepared:
         return _start_next(run, record, reason, upgrades)
     if is_eviction(update):
@@ -246,19 +253,19 @@ def _failed(
         if observation.policy.drain.force and not record.request.force:
             forced = replace(_without_update(record), request=replace(record.request, force=True))
             written(with_warning(forced, f"by force since {update.id} failed: {why}"), upgrades)
-            return replace(run, next=Next.MANAGED, why=f"{why}; the policy sets drain.force")
-        return replace(run, next=Next.EVICTION_FAILURE, why=why)
+            return replace(run, next=UpgradeNext.MANAGED, why=f"{why}; the policy sets drain.force")
+        return replace(run, next=UpgradeNext.EVICTION_FAILURE, why=why)
     if is_creation(update):
-        return replace(run, next=Next.CREATION_FAILURE, why=why_no_nodes(update, observation, clock.now()))
-    return replace(run, next=Next.UPDATE_FAILURE, why=reason)
+        return replace(run, next=UpgradeNext.CREATION_FAILURE, why=why_no_nodes(update, observation, clock.now()))
+    return replace(run, next=UpgradeNext.UPDATE_FAILURE, why=reason)
 
 
-def _start_next(run: Run, record: UpgradeRecord, reason: str, upgrades: Upgrades) -> Run:
+def _start_next(run: UpgradeRun, record: UpgradeRecord, reason: str, upgrades: Upgrades) -> UpgradeRun:
     """Return to the version before, or go on to another target that a later start has asked for."""
     written(_without_update(record), upgrades)
     return replace(
         run,
-        next=Next.MANAGED,
+        next=UpgradeNext.MANAGED,
         why=f"{reason}: {'roll back' if record.control is ControlRequest.ROLLBACK else 'continue'} from here",
     )
 

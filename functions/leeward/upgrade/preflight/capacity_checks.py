@@ -29,7 +29,7 @@ from leeward.scheduling.world import World
 from leeward.snapshot.cluster import specs_by_free_capacity
 from leeward.snapshot.launchable import Launchable
 from leeward.snapshot.launches import ready_nodes
-from leeward.upgrade.preflight.findings import Code, Finding, blocker, warning
+from leeward.upgrade.preflight.findings import Code, PreflightFinding, blocker, warning
 from leeward.upgrade.preflight.model import Preflight, zone_of
 
 _MOST_NAMED = 5
@@ -71,7 +71,7 @@ class _Try:
         return tuple(one for one in self.more.unplaced if one.pod not in self.beyond) if self.more is not None else ()
 
 
-def check_capacity(preflight: Preflight) -> Iterator[Finding]:
+def check_capacity(preflight: Preflight) -> Iterator[PreflightFinding]:
     """Simulate all old nodes away at once, as many new ones in each zone. Pods that fit only on further nodes are a
     warning.
     """
@@ -88,7 +88,9 @@ def check_capacity(preflight: Preflight) -> Iterator[Finding]:
     yield from _tried(preflight, old, launchable, node)
 
 
-def _tried(preflight: Preflight, old: Sequence[str], launchable: Launchable, node: NodeSpec) -> Iterator[Finding]:
+def _tried(
+    preflight: Preflight, old: Sequence[str], launchable: Launchable, node: NodeSpec
+) -> Iterator[PreflightFinding]:
     """Try the pods of the old nodes, first on as many new nodes in each zone, then on as many as they need."""
     snapshot = preflight.snapshot
     world = World(specs_by_free_capacity(snapshot), snapshot.pod_specs, daemons=snapshot.daemon_specs)
@@ -153,7 +155,7 @@ def _is_beyond(pod: PodSpec) -> bool:
     return bool(pod.needs.beyond_limit) and not pod.stays
 
 
-def _beyond_limits(beyond: Mapping[str, str]) -> Iterator[Finding]:
+def _beyond_limits(beyond: Mapping[str, str]) -> Iterator[PreflightFinding]:
     """Report pods that were not tried, in one warning: the upgrade evicts them like any others."""
     by_reason: dict[str, dict[str, str]] = {}
     for pod, reason in beyond.items():
@@ -167,13 +169,13 @@ def _beyond_limits(beyond: Mapping[str, str]) -> Iterator[Finding]:
         yield warning(Code.PODS_BEYOND_LIMITS, f"pod {first}", message, fix)
 
 
-def _not_tried(preflight: Preflight) -> Finding:
+def _not_tried(preflight: Preflight) -> PreflightFinding:
     message = "not every pod was tried on the new template: there was no time left"
     fix = "leeward upgrade plan has no such limit: see whether it reports PodsFitNowhere"
     return warning(Code.NOT_JUDGED, f"group {preflight.group.name}", message, fix)
 
 
-def _nowhere(unplaced: Iterable[Unplaced]) -> Iterator[Finding]:
+def _nowhere(unplaced: Iterable[Unplaced]) -> Iterator[PreflightFinding]:
     """Yield the pods of one cause together: a workload's pods share theirs."""
     by_cause: dict[str, list[str]] = {}
     for one in unplaced:
@@ -185,7 +187,7 @@ def _nowhere(unplaced: Iterable[Unplaced]) -> Iterator[Finding]:
         yield blocker(Code.PODS_FIT_NOWHERE, f"pod {pods[0]}", message, fix)
 
 
-def _more_nodes(preflight: Preflight, packing: Packing, old: int) -> Finding:
+def _more_nodes(preflight: Preflight, packing: Packing, old: int) -> PreflightFinding:
     message = f"by first fit the pods need {count_of(len(packing.new_nodes), 'new node')}, {old} old ones go"
     fix = "let Cluster Autoscaler or a larger desired size provide them, or choose a larger instance type"
     return warning(Code.MORE_NODES_NEEDED, f"group {preflight.group.name}", message, fix)
@@ -215,7 +217,7 @@ class Unproven:
             for template in templates
         )
 
-    def findings(self, pods: Iterable[PodSpec]) -> Iterator[Finding]:
+    def findings(self, pods: Iterable[PodSpec]) -> Iterator[PreflightFinding]:
         """Report in one warning the pods that a new node can host only with some of them."""
         asked = {pod.key: self._asked(pod) for pod in pods}
         if not asked:
@@ -251,7 +253,7 @@ def unproven_of(preflight: Preflight, node: NodeSpec) -> Unproven:
     )
 
 
-def check_addresses(preflight: Preflight) -> Iterator[Finding]:
+def check_addresses(preflight: Preflight) -> Iterator[PreflightFinding]:
     """Check each zone with old nodes: a blocker where there is no address for one new node, a warning where fewer than
     may come at a time: the upgrade is slower then.
     """

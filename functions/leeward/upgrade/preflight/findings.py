@@ -76,7 +76,7 @@ NEVER_OVERRIDDEN = frozenset({Code.CAPACITY_UNITS})  # launches and terminations
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class PreflightFinding:
     """One finding. `object`: its subject, as its own tool names it: `pdb shop/web`, `group web`, `zone us-east-1a`."""
 
     code: Code
@@ -86,17 +86,17 @@ class Finding:
     fix: str
 
 
-def blocker(code: Code, about: str, message: str, fix: str) -> Finding:
+def blocker(code: Code, about: str, message: str, fix: str) -> PreflightFinding:
     """Return a finding with which the run would fail or do harm."""
-    return Finding(code=code, severity=Severity.BLOCKER, object=about, message=message, fix=fix)
+    return PreflightFinding(code=code, severity=Severity.BLOCKER, object=about, message=message, fix=fix)
 
 
-def warning(code: Code, about: str, message: str, fix: str) -> Finding:
+def warning(code: Code, about: str, message: str, fix: str) -> PreflightFinding:
     """Return a finding that is worth knowing before the start."""
-    return Finding(code=code, severity=Severity.WARNING, object=about, message=message, fix=fix)
+    return PreflightFinding(code=code, severity=Severity.WARNING, object=about, message=message, fix=fix)
 
 
-def blocking(findings: tuple[Finding, ...], overridden: frozenset[Code]) -> tuple[Finding, ...]:
+def blocking(findings: tuple[PreflightFinding, ...], overridden: frozenset[Code]) -> tuple[PreflightFinding, ...]:
     """Return the blockers that are not overridden."""
     allowed = overridden - NEVER_OVERRIDDEN
     return tuple(one for one in findings if one.severity is Severity.BLOCKER and one.code not in allowed)

@@ -28,10 +28,10 @@ from leeward.node_template.labels import LABEL, tag_facts
 from leeward.node_template.provenance import Attribute, Provenance
 from leeward.node_template.user_data import kubelet_settings
 from leeward.placement.cni import variables_of
-from leeward.policy.document import NodePolicy, Selector
+from leeward.policy.document import GroupSelector, NodePolicy
 from leeward.policy.selection import policy_for
 from leeward.ports import Ports
-from leeward.ports.compute import LaunchSources
+from leeward.ports.compute import LaunchSources, Templates
 from leeward.ports.eks import ManagedUpdates
 from leeward.ports.kubernetes import Kubernetes
 from leeward.snapshot.cluster import ClusterSnapshot
@@ -40,11 +40,11 @@ from leeward.snapshot.launchable import unread_launch
 from leeward.termination.replica_surge import surged
 from leeward.termination.settling import services_of
 from leeward.time_budget import SearchTime
-from leeward.upgrade.members import Target
+from leeward.upgrade.members import UpgradeTarget
 from leeward.upgrade.observation import described
 from leeward.upgrade.preflight.findings import Code, blocking
 from leeward.upgrade.preflight.model import FOR_SEARCH, ExpectedLabels, Preflight, PreflightInputs, held_lone_pods
-from leeward.upgrade.preflight.plan import Plan, plan_upgrade
+from leeward.upgrade.preflight.plan import UpgradePlan, plan_upgrade
 from leeward.upgrade.record import UpgradeRecord
 from leeward.upgrade.targets import architecture_named, expected, image_asked, managed_target
 from leeward.workflow.alarms import read_alarms
@@ -62,7 +62,7 @@ class PreflightResult:
     """
 
     preflight: Preflight
-    plan: Plan
+    plan: UpgradePlan
     blocked: str
 
     @property
@@ -103,7 +103,7 @@ def gather_preflight(record: UpgradeRecord, ports: Ports) -> Preflight:
     group = described(record.group, ports.groups)
     policies = ports.clusters.policies(record.cluster)
     policy = policy_for(policies.policies, group.name, group.tags)
-    chosen = policy or NodePolicy(name="(defaults)", selector=Selector(groups=(group.name,)))
+    chosen = policy or NodePolicy(name="(defaults)", selector=GroupSelector(groups=(group.name,)))
     nodegroup = _nodegroup(record, group, ports.managed_updates)
     if group.nodegroup is not None:
         target = managed_target(record, nodegroup, ports.templates)
@@ -123,7 +123,7 @@ def gather_preflight(record: UpgradeRecord, ports: Ports) -> Preflight:
     return Preflight.of(snapshot, group, chosen, target, replace(inputs, selected=policy is not None, launch=unread))
 
 
-def _target_of(record: UpgradeRecord, group: Group, launches: LaunchSources, templates: Templates) -> Target:
+def _target_of(record: UpgradeRecord, group: Group, launches: LaunchSources, templates: Templates) -> UpgradeTarget:
     """Return the target. Raises InvalidInputError where the version that the group launches, or the requested one, was
     deleted.
     """
@@ -249,7 +249,9 @@ def labelled(record: UpgradeRecord, group: Group, nodes: Iterable[Node], launche
     return replace(record, target=replace(record.target, node_labels=labels))
 
 
-def expected_labels(target: Target, group: Group, nodes: Iterable[Node], launches: LaunchSources) -> ExpectedLabels:
+def expected_labels(
+    target: UpgradeTarget, group: Group, nodes: Iterable[Node], launches: LaunchSources
+) -> ExpectedLabels:
     """Return the labels. Nothing is known of the user data where some instance types come from templates of their own,
     and where the template cannot be read. A target whose version is yet to be made is like the group's template.
     """
@@ -271,7 +273,7 @@ def expected_labels(target: Target, group: Group, nodes: Iterable[Node], launche
 
 
 def _shown(
-    user_data: str, target: Target, group: Group, nodes: Iterable[Node], launches: LaunchSources
+    user_data: str, target: UpgradeTarget, group: Group, nodes: Iterable[Node], launches: LaunchSources
 ) -> Mapping[str, str]:
     """Return the labels that all old nodes carry which booted with the same user data."""
     by_instance = {node.instance_id: node for node in nodes}

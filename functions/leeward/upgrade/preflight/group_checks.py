@@ -11,7 +11,7 @@ from leeward.model import well_known
 from leeward.model.counts import count_of
 from leeward.model.group import TERMINATING, Group
 from leeward.upgrade.members import Absence
-from leeward.upgrade.preflight.findings import Code, Finding, blocker, warning
+from leeward.upgrade.preflight.findings import Code, PreflightFinding, blocker, warning
 from leeward.upgrade.preflight.model import Preflight
 from leeward.upgrade.surge.sizes import parallelism
 
@@ -41,7 +41,7 @@ CAPACITY_UNITS_FIX = (
 CUSTOM = "CUSTOM"  # amiType of a node group whose launch template names the image
 
 
-def check_group(preflight: Preflight) -> Iterator[Finding]:
+def check_group(preflight: Preflight) -> Iterator[PreflightFinding]:
     """Yield the findings in the order in which an operator would check."""
     group, about = preflight.group, f"group {preflight.group.name}"
     yield from _target_reached(preflight, about)
@@ -68,7 +68,7 @@ def check_group(preflight: Preflight) -> Iterator[Finding]:
         )
 
 
-def _target_reached(preflight: Preflight, about: str) -> Iterator[Finding]:
+def _target_reached(preflight: Preflight, about: str) -> Iterator[PreflightFinding]:
     inputs = preflight.inputs
     if not inputs.selected:
         message = f"{inputs.no_policies}: the defaults are taken" if inputs.no_policies else "no policy selects it"
@@ -84,7 +84,7 @@ def _target_reached(preflight: Preflight, about: str) -> Iterator[Finding]:
         yield warning(Code.NOTHING_TO_UPGRADE, about, message, fix)
 
 
-def _labels(preflight: Preflight, about: str) -> Iterator[Finding]:
+def _labels(preflight: Preflight, about: str) -> Iterator[PreflightFinding]:
     """Report the labels for which the gate does not wait."""
     labels = preflight.inputs.labels
     if not (labels.unproven or labels.unclear):
@@ -97,7 +97,7 @@ def _labels(preflight: Preflight, about: str) -> Iterator[Finding]:
     yield warning(Code.LABELS_MISSING, about, message, fix)
 
 
-def _left_out(preflight: Preflight, about: str) -> Iterator[Finding]:
+def _left_out(preflight: Preflight, about: str) -> Iterator[PreflightFinding]:
     """Report how many old instances the upgrade does not replace, why, and how each kind becomes a member."""
     kinds: dict[Absence, list[str]] = {}
     for one in preflight.left_out:
@@ -112,7 +112,7 @@ def _left_out(preflight: Preflight, about: str) -> Iterator[Finding]:
     yield warning(Code.INSTANCES_LEFT_OUT, about, message, f"they stay as they are; to replace them too: {fixes}")
 
 
-def _suspended(group: Group, about: str) -> Iterator[Finding]:
+def _suspended(group: Group, about: str) -> Iterator[PreflightFinding]:
     missed = _DEGRADED if group.nodegroup is None else {**_DEGRADED, **_EKS}
     for name in sorted(set(group.suspended)):
         fix = f"aws autoscaling resume-processes --auto-scaling-group-name {group.name} --scaling-processes {name}"
@@ -122,7 +122,7 @@ def _suspended(group: Group, about: str) -> Iterator[Finding]:
             yield warning(Code.SUSPENDED_PROCESSES, about, f"process {name} is suspended: {missed[name]}", fix)
 
 
-def _sizes(preflight: Preflight, about: str) -> Iterator[Finding]:
+def _sizes(preflight: Preflight, about: str) -> Iterator[PreflightFinding]:
     group, extra = preflight.group, preflight.most_extra
     if group.desired + extra > group.maximum and not group.capacity_units:
         message = (
@@ -143,7 +143,7 @@ def _sizes(preflight: Preflight, about: str) -> Iterator[Finding]:
         yield make(Code.INSTANCE_QUOTA, about, message, "ask Service Quotas for more, or use update.strategy MINIMAL")
 
 
-def _hooks(preflight: Preflight, about: str) -> Iterator[Finding]:
+def _hooks(preflight: Preflight, about: str) -> Iterator[PreflightFinding]:
     """Report a missing hook: without one a termination that comes from elsewhere is not held, and `terminate: first` is
     impossible.
     """
@@ -161,7 +161,7 @@ def _hooks(preflight: Preflight, about: str) -> Iterator[Finding]:
     yield warning(Code.HOOK_MISSING, about, message, fix)
 
 
-def _concurrent_changes(preflight: Preflight, about: str) -> Iterator[Finding]:
+def _concurrent_changes(preflight: Preflight, about: str) -> Iterator[PreflightFinding]:
     group, inputs = preflight.group, preflight.inputs
     for name in inputs.refreshes:
         fix = f"aws autoscaling cancel-instance-refresh --auto-scaling-group-name {group.name}, or wait for its end"
@@ -178,7 +178,7 @@ def _concurrent_changes(preflight: Preflight, about: str) -> Iterator[Finding]:
         yield warning(Code.SCHEDULED_ACTIONS, about, message, "take it off for the time of the upgrade")
 
 
-def check_managed(preflight: Preflight) -> Iterator[Finding]:
+def check_managed(preflight: Preflight) -> Iterator[PreflightFinding]:
     """Yield the findings of a managed node group; none for any other group."""
     group, inputs = preflight.group, preflight.inputs
     if group.nodegroup is None:
@@ -194,7 +194,7 @@ def check_managed(preflight: Preflight) -> Iterator[Finding]:
         yield blocker(Code.MANAGED_CANARY, about, message, fix)
 
 
-def _image(preflight: Preflight, about: str) -> Iterator[Finding]:
+def _image(preflight: Preflight, about: str) -> Iterator[PreflightFinding]:
     inputs, nodegroup = preflight.inputs, preflight.inputs.nodegroup
     if inputs.image and inputs.image_by_eks:
         message = f"EKS chooses its image: {inputs.image} cannot be had"
@@ -205,7 +205,7 @@ def _image(preflight: Preflight, about: str) -> Iterator[Finding]:
         yield blocker(Code.MANAGED_IMAGE, about, message, "use --ami or --launch-template-version")
 
 
-def _state(preflight: Preflight, about: str) -> Iterator[Finding]:
+def _state(preflight: Preflight, about: str) -> Iterator[PreflightFinding]:
     nodegroup = preflight.inputs.nodegroup
     if nodegroup is None:
         return
@@ -217,7 +217,7 @@ def _state(preflight: Preflight, about: str) -> Iterator[Finding]:
         yield warning(Code.NODEGROUP_DEGRADED, about, f"EKS says {issue}", "fix it first: the update may fail by it")
 
 
-def _parallelism(preflight: Preflight, about: str) -> Iterator[Finding]:
+def _parallelism(preflight: Preflight, about: str) -> Iterator[PreflightFinding]:
     """Compare EKS' parallelism with the policy and its budgets, which EKS does not read. Nothing here writes its
     configuration: that belongs to the owner of the node group.
     """

@@ -18,13 +18,13 @@ from leeward.model.instance_type import InstanceType
 from leeward.model.load_balancing import Service
 from leeward.model.nodegroup import Nodegroup
 from leeward.model.pod import Pod, PodDisruptionBudget
-from leeward.policy.document import Canary, NodePolicy, Reason, UpdatePolicy
+from leeward.policy.document import Canary, DisruptionReason, NodePolicy, UpdatePolicy
 from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.snapshot.launchable import Launchable, UnreadLaunch
 from leeward.termination.drain_plan import lone_pods
 from leeward.time_budget import SearchTime
 from leeward.upgrade.control import canary_of
-from leeward.upgrade.members import Absence, Age, LeftOut, Member, Target, left_out, members
+from leeward.upgrade.members import Absence, Age, LeftOut, Member, UpgradeTarget, left_out, members
 from leeward.upgrade.surge.sizes import Strategy, max_surge, most_extra, parallelism, rolled_by, surge
 from leeward.upgrade.waves.model import (
     ClusterConstraints,
@@ -34,7 +34,7 @@ from leeward.upgrade.waves.model import (
     has_to_leave,
     wave_node,
 )
-from leeward.upgrade.waves.planner import Order, plan_waves
+from leeward.upgrade.waves.planner import DrainOrder, plan_waves
 
 FOR_SEARCH = 0.5  # of an invocation's time that is left: its result has to be written, too
 FOR_WAVES = 0.5  # of the time; the rest is for trying the pods on the new template
@@ -87,7 +87,7 @@ class Preflight:
     snapshot: ClusterSnapshot
     group: Group
     policy: NodePolicy
-    target: Target
+    target: UpgradeTarget
     inputs: PreflightInputs
     update: UpdatePolicy  # by which it is rolled: the policy's, for a managed node group EKS'
     members: tuple[Member, ...]
@@ -108,7 +108,7 @@ class Preflight:
         snapshot: ClusterSnapshot,
         group: Group,
         policy: NodePolicy,
-        target: Target,
+        target: UpgradeTarget,
         inputs: PreflightInputs,
         *,
         only_ready: bool = False,
@@ -134,7 +134,7 @@ class Preflight:
             update=update,
             max_surge=most,
             surge=surge(Strategy(update.strategy), len(zones), parallel, most),
-            limits=_limits(snapshot, group, present, policy, parallel, one_zone=update.order == Order.ZONE),
+            limits=_limits(snapshot, group, present, policy, parallel, one_zone=update.order == DrainOrder.ZONE),
             constraints=cluster_constraints(snapshot.budgets, snapshot.pods, only_ready=only_ready),
             wave_nodes=tuple(
                 wave_node(node.name, snapshot.zone_of(node), node.created, pods[node.name], index) for node in old
@@ -192,7 +192,7 @@ class Preflight:
 
     def waves(self, seed: int = 0) -> tuple[tuple[str, ...], ...]:
         """Return the plan; old instances that never joined hold no pods and are in no wave."""
-        order = Order(self.update.order)
+        order = DrainOrder(self.update.order)
         time = self.time.part(FOR_WAVES)
         return plan_waves(self.wave_nodes, self.limits, self.constraints, order=order, seed=seed, time=time)
 
@@ -266,7 +266,7 @@ def _limits(
     disrupting = [one.zone for one in _others(snapshot, group, policy) if one.disrupting]
 
     def allowed(zone: str | None) -> int | None:
-        return allowance_among(budgets, nodes, disrupting, reason=Reason.UPGRADE, zone=zone, now=snapshot.now)
+        return allowance_among(budgets, nodes, disrupting, reason=DisruptionReason.UPGRADE, zone=zone, now=snapshot.now)
 
     overall, zones = allowed(None), dict.fromkeys(budget.zone for budget in budgets if budget.zone is not None)
     per_zone = {zone: most for zone in zones if (most := allowed(zone)) is not None}

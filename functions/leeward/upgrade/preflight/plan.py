@@ -18,7 +18,7 @@ from leeward.model.pod import Pod
 from leeward.model.termination import TerminationRecord
 from leeward.termination.settling import settle_time
 from leeward.upgrade.preflight.capacity_checks import check_addresses, check_capacity
-from leeward.upgrade.preflight.findings import Code, Finding, Severity, warning
+from leeward.upgrade.preflight.findings import Code, PreflightFinding, Severity, warning
 from leeward.upgrade.preflight.group_checks import check_group, check_managed
 from leeward.upgrade.preflight.model import Preflight
 from leeward.upgrade.preflight.pod_checks import check_budgets, check_opt_outs, check_workloads
@@ -31,7 +31,7 @@ READY_SECONDS = 20  # from the end of a pod until its replacement serves
 TERMINATION_SECONDS = 60
 EKS_SETTLES = timedelta(seconds=60)  # between the last pod and the termination, whatever the policy says
 _PLAUSIBLE = range(1, 3600)
-CHECKS: tuple[Callable[[Preflight], Iterable[Finding]], ...] = (
+CHECKS: tuple[Callable[[Preflight], Iterable[PreflightFinding]], ...] = (
     check_group,  # nothing else matters where the group cannot launch or terminate
     check_managed,
     check_versions,
@@ -48,7 +48,7 @@ CHECKS: tuple[Callable[[Preflight], Iterable[Finding]], ...] = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class UpgradePlan:
     """The plan. `seconds` and `cost` (US dollars, None where no price is known) are estimates; `surge` is the upper
     bound.
     """
@@ -61,7 +61,7 @@ class Plan:
     waves: tuple[tuple[str, ...], ...]
     seconds: int
     cost: float | None
-    findings: tuple[Finding, ...]
+    findings: tuple[PreflightFinding, ...]
 
     def to_json(self) -> dict[str, Any]:
         """Return the document that `docs/schema/upgrade-plan.json` describes."""
@@ -94,13 +94,13 @@ class Plan:
             seconds=raw["durationSeconds"],
             cost=raw["surgeCost"],
             findings=tuple(
-                Finding(**{**one, "code": Code(one["code"]), "severity": Severity(one["severity"])})
+                PreflightFinding(**{**one, "code": Code(one["code"]), "severity": Severity(one["severity"])})
                 for one in raw["findings"]
             ),
         )
 
 
-def finding_json(finding: Finding) -> dict[str, str]:
+def finding_json(finding: PreflightFinding) -> dict[str, str]:
     """Return one element of `findings`."""
     return {
         "code": finding.code.value,
@@ -111,7 +111,7 @@ def finding_json(finding: Finding) -> dict[str, str]:
     }
 
 
-def plan_upgrade(preflight: Preflight, *, seed: int = 0) -> Plan:
+def plan_upgrade(preflight: Preflight, *, seed: int = 0) -> UpgradePlan:
     """Return the whole plan: waves, sizes, estimates and findings."""
     waves = preflight.waves(seed)
     pace = pace_of(preflight)
@@ -120,7 +120,7 @@ def plan_upgrade(preflight: Preflight, *, seed: int = 0) -> Plan:
         waves, pace, preflight.strategy, bake=int(bake.bake.total_seconds()) if bake.nodes and waves else 0
     )
     launchable, group = preflight.launchable, preflight.group
-    return Plan(
+    return UpgradePlan(
         group=group.name,
         strategy=preflight.strategy,
         parallel=preflight.parallel,
@@ -135,7 +135,7 @@ def plan_upgrade(preflight: Preflight, *, seed: int = 0) -> Plan:
     )
 
 
-def findings(preflight: Preflight) -> tuple[Finding, ...]:
+def findings(preflight: Preflight) -> tuple[PreflightFinding, ...]:
     """Return the findings of all checks, blockers first."""
     results = [finding for check in CHECKS for finding in check(preflight)]
     launch, about = preflight.inputs.launch, f"group {preflight.group.name}"

@@ -18,14 +18,14 @@ from leeward.disruption.do_not_disrupt import DO_NOT_DISRUPT, OptOut, node_opt_o
 from leeward.model.pod import DRAIN_TAINTS, Pod, PodDisruptionBudget
 from leeward.model.times import format_instant
 from leeward.model.visible import visible
-from leeward.upgrade.preflight.findings import Code, Finding, Severity, blocker, warning
+from leeward.upgrade.preflight.findings import Code, PreflightFinding, Severity, blocker, warning
 from leeward.upgrade.preflight.model import Preflight
 from leeward.upgrade.waves.model import workload_of
 
 MOST_NAMED = 3
 
 
-def check_budgets(preflight: Preflight) -> Iterator[Finding]:
+def check_budgets(preflight: Preflight) -> Iterator[PreflightFinding]:
     """Yield one finding for each budget, and for each set of budgets that select the same pod."""
     severity = Severity.WARNING if preflight.forced else Severity.BLOCKER
     holding, several = _by_budget(preflight)
@@ -73,8 +73,8 @@ def _selected(preflight: Preflight) -> Counter[str]:
     )
 
 
-def _never(budget: PodDisruptionBudget, name: str, why: str, severity: Severity) -> Finding:
-    return Finding(
+def _never(budget: PodDisruptionBudget, name: str, why: str, severity: Severity) -> PreflightFinding:
+    return PreflightFinding(
         code=Code.PDB_NEVER_ALLOWS,
         severity=severity,
         object=f"pdb {name}",
@@ -84,8 +84,8 @@ def _never(budget: PodDisruptionBudget, name: str, why: str, severity: Severity)
     )
 
 
-def _sync_failed(budget: PodDisruptionBudget, name: str, severity: Severity) -> Finding:
-    return Finding(
+def _sync_failed(budget: PodDisruptionBudget, name: str, severity: Severity) -> PreflightFinding:
+    return PreflightFinding(
         code=Code.PDB_NEVER_ALLOWS,
         severity=severity,
         object=f"pdb {name}",
@@ -94,8 +94,8 @@ def _sync_failed(budget: PodDisruptionBudget, name: str, severity: Severity) -> 
     )
 
 
-def _on_failing(budget: PodDisruptionBudget, name: str, failing: list[Pod], severity: Severity) -> Finding:
-    return Finding(
+def _on_failing(budget: PodDisruptionBudget, name: str, failing: list[Pod], severity: Severity) -> PreflightFinding:
+    return PreflightFinding(
         code=Code.PDB_ON_FAILING_PODS,
         severity=severity,
         object=f"pdb {name}",
@@ -105,8 +105,8 @@ def _on_failing(budget: PodDisruptionBudget, name: str, failing: list[Pod], seve
     )
 
 
-def _none_now(budget: PodDisruptionBudget, name: str, pods: list[Pod]) -> Finding:
-    return Finding(
+def _none_now(budget: PodDisruptionBudget, name: str, pods: list[Pod]) -> PreflightFinding:
+    return PreflightFinding(
         code=Code.PDB_ALLOWS_NONE_NOW,
         severity=Severity.WARNING,
         object=f"pdb {name}",
@@ -116,8 +116,8 @@ def _none_now(budget: PodDisruptionBudget, name: str, pods: list[Pod]) -> Findin
     )
 
 
-def _several(names: tuple[str, ...], pods: list[Pod], severity: Severity) -> Finding:
-    return Finding(
+def _several(names: tuple[str, ...], pods: list[Pod], severity: Severity) -> PreflightFinding:
+    return PreflightFinding(
         code=Code.SEVERAL_PDBS,
         severity=severity,
         object=f"pod {pods[0].key}",
@@ -131,7 +131,7 @@ def _more(pods: list[Pod]) -> str:
     return f" (and {len(pods) - 1} more)" if len(pods) > 1 else ""
 
 
-def check_workloads(preflight: Preflight) -> Iterator[Finding]:
+def check_workloads(preflight: Preflight) -> Iterator[PreflightFinding]:
     """Yield one finding for each workload."""
     pods = [pod for node in sorted(preflight.pods) for pod in preflight.pods[node]]
     yield from _returns_to_node(preflight, pods)
@@ -146,7 +146,7 @@ def tolerates_drain_taints(pod: Pod) -> bool:
     return all(pod.tolerates(key, "", "NoSchedule") for key in DRAIN_TAINTS)
 
 
-def _returns_to_node(preflight: Preflight, pods: list[Pod]) -> Iterator[Finding]:
+def _returns_to_node(preflight: Preflight, pods: list[Pod]) -> Iterator[PreflightFinding]:
     """Report workloads that tolerate every taint, EKS' known reason of PodEvictionFailure. Where Leeward drains, such
     pods stay and end with the node (`leeward.termination.drain_plan`), without a check of any budget: a blocker too. A
     pod without a controller does not come back, pods of DaemonSets are left where they are.
@@ -156,7 +156,7 @@ def _returns_to_node(preflight: Preflight, pods: list[Pod]) -> Iterator[Finding]
     severity = Severity.WARNING if preflight.forced else Severity.BLOCKER
     workloads = {workload_of(pod): pod for pod in pods if pod.owner is not None and tolerates_drain_taints(pod)}
     for workload, pod in sorted((name, pod) for name, pod in workloads.items() if name is not None):
-        yield Finding(
+        yield PreflightFinding(
             code=Code.TOLERATES_EVERYTHING,
             severity=severity,
             object=f"workload {workload}",
@@ -165,7 +165,7 @@ def _returns_to_node(preflight: Preflight, pods: list[Pod]) -> Iterator[Finding]
         )
 
 
-def _refused(preflight: Preflight, pods: list[Pod]) -> Iterator[Finding]:
+def _refused(preflight: Preflight, pods: list[Pod]) -> Iterator[PreflightFinding]:
     """Report kubectl drain's own refusals, where the policy adopts them."""
     drain = preflight.policy.drain
     for pod in pods:
@@ -179,7 +179,7 @@ def _refused(preflight: Preflight, pods: list[Pod]) -> Iterator[Finding]:
         yield blocker(Code.POLICY_REFUSES_PODS, f"pod {pod.key}", message, f"move it manually, or change {key}")
 
 
-def _on_one_node(preflight: Preflight) -> Iterator[Finding]:
+def _on_one_node(preflight: Preflight) -> Iterator[PreflightFinding]:
     """Report workloads of which no choice of waves can keep a replica serving."""
     for node in preflight.wave_nodes:
         for workload, load in sorted(node.workloads.items()):
@@ -192,7 +192,7 @@ def _on_one_node(preflight: Preflight) -> Iterator[Finding]:
                 )
 
 
-def check_opt_outs(preflight: Preflight) -> Iterator[Finding]:
+def check_opt_outs(preflight: Preflight) -> Iterator[PreflightFinding]:
     """Yield one finding for the group: who opts out, and until when at the longest."""
     opted = list(_opted_out(preflight))
     if not opted:

@@ -13,7 +13,7 @@ from leeward.model.times import format_instant
 from leeward.policy.document import Budget
 from leeward.policy.schedule import any_active, is_active
 from leeward.upgrade.control import opens
-from leeward.upgrade.preflight.findings import Code, Finding, blocker, warning
+from leeward.upgrade.preflight.findings import Code, PreflightFinding, blocker, warning
 from leeward.upgrade.preflight.model import Preflight, policy_zones
 
 _VERSION = re.compile(r"v?(\d{1,4})\.(\d{1,4})(?:[.+-].*)?")
@@ -21,7 +21,7 @@ _NEW_SKEW_SINCE, _OLD_SKEW, _SKEW = (1, 28), 2, 3
 _ARCH_LABELS = ("kubernetes.io/arch", "beta.kubernetes.io/arch")
 
 
-def check_versions(preflight: Preflight) -> Iterator[Finding]:
+def check_versions(preflight: Preflight) -> Iterator[PreflightFinding]:
     """Compare the target's version with the control plane's, and the image's architecture with the instance types'."""
     yield from _skew(preflight)
     yield from _architecture(preflight)
@@ -33,7 +33,7 @@ def minor_of(text: str) -> tuple[int, int] | None:
     return (int(match[1]), int(match[2])) if match else None
 
 
-def _skew(preflight: Preflight) -> Iterator[Finding]:
+def _skew(preflight: Preflight) -> Iterator[PreflightFinding]:
     inputs, about = preflight.inputs, f"group {preflight.group.name}"
     wanted, plane = minor_of(inputs.version), minor_of(inputs.control_plane)
     if wanted is None:
@@ -59,7 +59,7 @@ def format_minor(version: tuple[int, int]) -> str:
     return f"{version[0]}.{version[1]}"
 
 
-def _architecture(preflight: Preflight) -> Iterator[Finding]:
+def _architecture(preflight: Preflight) -> Iterator[PreflightFinding]:
     """Compare architectures: `inputs.architecture` where it is known, else types of two architectures under one image
     are enough.
     """
@@ -87,7 +87,7 @@ def _of_nodes(preflight: Preflight) -> str:
     return one if one and not overrides else ""
 
 
-def check_images(preflight: Preflight) -> Iterator[Finding]:
+def check_images(preflight: Preflight) -> Iterator[PreflightFinding]:
     """Yield the images of owners who are neither this account, AWS nor named by the policy: a principal that may
     start an upgrade names an image, and the image runs with the rights of the cluster's nodes. An image whose owner
     cannot be told is a finding as well: no image passes unseen.
@@ -108,7 +108,7 @@ def check_images(preflight: Preflight) -> Iterator[Finding]:
             yield blocker(Code.FOREIGN_IMAGE, f"image {image.id}", message, fix)
 
 
-def _overridden(preflight: Preflight) -> Iterator[Finding]:
+def _overridden(preflight: Preflight) -> Iterator[PreflightFinding]:
     """An image of an override wins over that of every version, so that a version made for another image changes none of
     its nodes.
     """
@@ -119,7 +119,7 @@ def _overridden(preflight: Preflight) -> Iterator[Finding]:
         yield blocker(Code.IMAGE_OVERRIDDEN, f"group {preflight.group.name}", message, fix)
 
 
-def check_schedule(preflight: Preflight) -> Iterator[Finding]:
+def check_schedule(preflight: Preflight) -> Iterator[PreflightFinding]:
     """Yield the findings. A closed window is a warning: the run waits for it."""
     settings, update, now = preflight.snapshot.policies.settings, preflight.policy.update, preflight.snapshot.now
     if paused := preflight.snapshot.policies.pauses.voluntary(preflight.group.name):
@@ -136,7 +136,7 @@ def check_schedule(preflight: Preflight) -> Iterator[Finding]:
         yield from _budget(preflight, budget)
 
 
-def check_alarms(preflight: Preflight) -> Iterator[Finding]:
+def check_alarms(preflight: Preflight) -> Iterator[PreflightFinding]:
     """Yield the alarms that would hold the upgrade. One that does not exist holds it until it does, so it blocks; one
     in ALARM is waited for.
     """
@@ -150,7 +150,7 @@ def check_alarms(preflight: Preflight) -> Iterator[Finding]:
         yield warning(Code.ALARM_RINGING, about, message, "start it now, it waits")
 
 
-def _budget(preflight: Preflight, budget: Budget) -> Iterator[Finding]:
+def _budget(preflight: Preflight, budget: Budget) -> Iterator[PreflightFinding]:
     zones = policy_zones(preflight.snapshot, preflight.group, preflight.members, preflight.policy)
     total = len(zones) if budget.zone is None else zones.count(budget.zone)
     if total == 0 or limit(budget, total) > 0:

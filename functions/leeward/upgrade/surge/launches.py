@@ -33,7 +33,7 @@ from leeward.upgrade.gate import CLOCKS
 from leeward.upgrade.members import Age, Member
 from leeward.upgrade.observation import Observation
 from leeward.upgrade.preflight.model import Preflight, zone_of
-from leeward.upgrade.record import EndedLaunch, SurgeNode, UpgradeRecord
+from leeward.upgrade.record import EndedLaunch, OpenLaunch, UpgradeRecord
 from leeward.upgrade.surge.sizes import NO_LIMIT, Strategy, launch_now, most_ahead, next_increment, unassigned_limit
 from leeward.upgrade.waves.drain_selection import waiting, with_decrement
 
@@ -317,7 +317,7 @@ def _handed_on(record: UpgradeRecord, new: str, heir: str, observation: Observat
     if heir in record.ahead:
         return record
     zones = {one.instance.id: one.instance.zone for one in observation.preflight.members}
-    place = SurgeNode(zone=zones.get(heir) or record.ahead[new].zone)
+    place = OpenLaunch(zone=zones.get(heir) or record.ahead[new].zone)
     return replace(record, ahead={**without(record, [new]).ahead, heir: place})
 
 

@@ -23,7 +23,7 @@ from leeward.upgrade.gate import zones_to_serve
 from leeward.upgrade.members import Age
 from leeward.upgrade.observation import Observation, described
 from leeward.upgrade.preflight.model import Preflight, why_zones_wait
-from leeward.upgrade.record import Order, SurgeNode, UpgradeRecord, launch_token
+from leeward.upgrade.record import LaunchOrder, OpenLaunch, UpgradeRecord, launch_token
 from leeward.upgrade.run import written
 from leeward.upgrade.surge.launches import places_for
 
@@ -46,7 +46,7 @@ def order(
         for ordered in range(0, count, MAX_INSTANCES_PER_LAUNCH):
             number += 1
             size = min(count - ordered, MAX_INSTANCES_PER_LAUNCH)
-            orders[str(number)] = Order(zone=zone, subnet=subnet, count=size)
+            orders[str(number)] = LaunchOrder(zone=zone, subnet=subnet, count=size)
     placed = {zone for zone, _ in wanted}
     full = [zone for zone in zones if zone not in placed | observation.preflight.snapshot.shifted_zones]
     kept = {key: why for key, why in record.short.items() if key not in placed}
@@ -95,7 +95,7 @@ def _with_answers(
         record,
         orders={},
         launched=record.launched + len(launched),
-        ahead={**record.ahead, **{new: SurgeNode(zone=zone) for new, zone in launched.items()}},
+        ahead={**record.ahead, **{new: OpenLaunch(zone=zone) for new, zone in launched.items()}},
         short={key: why for key, why in record.short.items() if why == f"{key}: {FULL}"} | dict(short),
         refusal=refusal or record.refusal,
     )
@@ -118,7 +118,7 @@ def adopted(record: UpgradeRecord, observation: Observation) -> UpgradeRecord:
         raised=left,
         counted=(*record.counted, *(instance.id for instance in new)) if left else (),
         launched=record.launched + len(new),
-        ahead={**record.ahead, **{instance.id: SurgeNode(zone=instance.zone) for instance in new}},
+        ahead={**record.ahead, **{instance.id: OpenLaunch(zone=instance.zone) for instance in new}},
     )
 
 

@@ -25,7 +25,7 @@ from leeward.upgrade.preflight.model import FOR_WAVES, Preflight, in_shifted_zon
 from leeward.upgrade.record import UpgradeRecord
 from leeward.upgrade.surge.sizes import TURNS_AHEAD, Strategy
 from leeward.upgrade.waves.model import Limits, WaveNode
-from leeward.upgrade.waves.planner import Order, next_nodes, plan_waves
+from leeward.upgrade.waves.planner import DrainOrder, next_nodes, plan_waves
 
 LATE = timedelta(minutes=5)  # after its launch, for a new node that is not Ready
 TRIES = 2  # of one node within one start
@@ -212,7 +212,7 @@ def _any_may_start(preflight: Preflight, candidates: Collection[str], busy: Sequ
 def _preferred(preflight: Preflight, candidates: Mapping[str, Member], seed: int) -> list[WaveNode]:
     """Return the candidates wave by wave."""
     nodes = {one.name: one for one in preflight.wave_nodes if one.name in candidates}
-    order = Order(preflight.policy.update.order)
+    order = DrainOrder(preflight.policy.update.order)
     time = preflight.time.part(FOR_WAVES)
     planned = plan_waves(nodes.values(), preflight.limits, preflight.constraints, order=order, seed=seed, time=time)
     return [nodes[name] for wave in planned for name in wave]

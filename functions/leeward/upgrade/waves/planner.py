@@ -18,7 +18,7 @@ from leeward.upgrade.waves.model import ClusterConstraints, Limits, NodeDemand, 
 from leeward.upgrade.waves.tabu_search import one_wave_less
 
 
-class Order(StrEnum):
+class DrainOrder(StrEnum):
     """Order in which nodes start (docs/policy.md, `update.order`)."""
 
     WAVES = "waves"
@@ -35,7 +35,7 @@ def plan_waves(
     limits: Limits,
     constraints: ClusterConstraints,
     *,
-    order: Order = Order.WAVES,
+    order: DrainOrder = DrainOrder.WAVES,
     seed: int = 0,
     time: SearchTime | None = None,
 ) -> _Waves:
@@ -48,13 +48,13 @@ def plan_waves(
     positive_limits = Limits(
         together=max(limits.together, 1),
         per_zone={zone: max(limit, 1) for zone, limit in limits.per_zone.items()},
-        one_zone=limits.one_zone or order is Order.ZONE,
+        one_zone=limits.one_zone or order is DrainOrder.ZONE,
     )
     ordered = in_order(nodes, positive_limits, constraints, order=order, seed=seed)
     numbered = NumberedConstraints(constraints)
     demands = numbered.of(ordered)
     waves = _first_fit(demands, positive_limits, numbered)
-    if order is not Order.WAVES:
+    if order is not DrainOrder.WAVES:
         return waves
     turns = _turns_needed([demand.node for demand in demands], constraints)
     return _in_fewer_waves(waves, demands, positive_limits, numbered, turns, time or SearchTime())
@@ -150,7 +150,7 @@ def in_order(
     limits: Limits,
     constraints: ClusterConstraints,
     *,
-    order: Order = Order.WAVES,
+    order: DrainOrder = DrainOrder.WAVES,
     seed: int = 0,
 ) -> list[WaveNode]:
     """Return the nodes by preference; nodes whose drain has failed come last.
@@ -161,14 +161,14 @@ def in_order(
     """
     by_age = sorted(nodes, key=lambda node: (node.failed_before, node.created, node.name))
     match order:
-        case Order.AGE:
+        case DrainOrder.AGE:
             return by_age
-        case Order.RANDOM:
+        case DrainOrder.RANDOM:
             return sorted(by_age, key=lambda node: (node.failed_before, _random_key(seed, node.name)))
-        case Order.ZONE:
+        case DrainOrder.ZONE:
             needed = _waves_needed(by_age, limits, constraints)
             return sorted(by_age, key=lambda node: (node.failed_before, node.zone, -needed[node.name]))
-        case Order.WAVES:
+        case DrainOrder.WAVES:
             return _zones_in_turn(by_age, _waves_needed(by_age, limits, constraints))
 
 

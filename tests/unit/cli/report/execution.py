@@ -6,7 +6,7 @@ from leeward.cli.report.facts import Facts, SeenEvent, SeenNode, Story
 from leeward.model.execution import Execution, ExecutionStatus, Failure, Machine, Step
 from leeward.model.group import ScalingActivity
 from leeward.model.termination import Cause, CauseKind, Outcome, Replacement, Status, TerminationRecord
-from leeward.upgrade.members import Target
+from leeward.upgrade.members import UpgradeTarget
 from leeward.upgrade.record import UpgradeRecord
 from leeward.upgrade.surge.sizes import Strategy
 from tests.fakes.builders import CLUSTER, GROUP, ZONE, a_subject
@@ -113,5 +113,5 @@ def an_event(seconds, about, reason="DrainBlocked", message="cannot drain yet"):
 
 
 def an_upgrade(**more):
-    record = {"group": GROUP, "target": Target(), "strategy": Strategy.DEFAULT, "desired": 2, "maximum": 3}
+    record = {"group": GROUP, "target": UpgradeTarget(), "strategy": Strategy.DEFAULT, "desired": 2, "maximum": 3}
     return UpgradeRecord(**{**record, "began": TEN, "cluster": CLUSTER, **more})

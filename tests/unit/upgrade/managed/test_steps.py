@@ -15,7 +15,7 @@ from leeward.upgrade.control import limits
 from leeward.upgrade.managed.steps import STEPS
 from leeward.upgrade.reconciler import handle_failed_execution
 from leeward.upgrade.record import ControlRequest
-from leeward.upgrade.run import Next, Run
+from leeward.upgrade.run import UpgradeNext, UpgradeRun
 from leeward.upgrade.steps import STEPS as SELF_MANAGED_STEPS
 from tests.fakes.builders import CLUSTER, DEPLOYMENT, GROUP, a_group, a_node, a_policy, an_instance, policies
 from tests.fakes.system import FakeSystem
@@ -38,7 +38,7 @@ def step(system, name, run, **call):
 
 
 def begun(system, **asked):
-    run = Run(group=GROUP, execution=NAME, next=Next.CHECK)
+    run = UpgradeRun(group=GROUP, execution=NAME, next=UpgradeNext.CHECK)
     return step(system, "take-lease", run, **asked)
 
 
@@ -50,22 +50,22 @@ def test_during_a_zonal_shift_no_update_of_eks_is_started(system):
     run = begun(system, launchTemplateVersion="2")
     system.shift(system.groups.by_name[GROUP].zones[0])
     run = step(system, "start-managed", run)
-    assert run.next is Next.WINDOW
+    assert run.next is UpgradeNext.WINDOW
     assert "EKS would replace nodes in that zone" in run.why
     assert not system.upgrades.records[GROUP].update
     system.shift()
-    assert step(system, "start-managed", run).next is Next.WAIT
+    assert step(system, "start-managed", run).next is UpgradeNext.WAIT
 
 
 def test_a_managed_group_is_handed_to_eks_and_nothing_is_written_through_auto_scaling(system):
     run = begun(system, launchTemplateVersion="2")
-    assert run.next is Next.MANAGED
+    assert run.next is UpgradeNext.MANAGED
     run = step(system, "start-managed", run)
-    assert run.next is Next.WAIT, run.why
-    assert watched(system, run).next is Next.WAIT
+    assert run.next is UpgradeNext.WAIT, run.why
+    assert watched(system, run).next is UpgradeNext.WAIT
     system.managed_updates.end(system.upgrades.records[GROUP].update)
-    assert watched(system, run).next is Next.RESTORE
-    assert step(system, "restore", run).next is Next.UPGRADED
+    assert watched(system, run).next is UpgradeNext.RESTORE
+    assert step(system, "restore", run).next is UpgradeNext.UPGRADED
     assert not system.group_changes.asked
     assert not system.groups.launches
 
@@ -74,23 +74,27 @@ def test_started_as_a_self_managed_group_it_is_passed_on_once(system):
     run = begun(system)
     for _ in range(2):  # as if the first answer had got lost
         passed = SELF_MANAGED_STEPS["continue"](run, {"step": "continue"}, system.ports)
-        assert (passed.next, passed.why) == (Next.CONTINUED, f"execution {GROUP}-2 continues")
+        assert (passed.next, passed.why) == (UpgradeNext.CONTINUED, f"execution {GROUP}-2 continues")
     assert not system.upgrade_executions.started
     assert system.managed_upgrade_executions.open == {f"{GROUP}-2"}
     (given, *_) = [document for _, document in system.managed_upgrade_executions.started]
-    taken = STEPS["take-lease"](Run.from_json(given), {"run": given, "execution": f"{GROUP}-2"}, system.ports)
-    assert (taken.next, taken.attempt, system.upgrades.records[GROUP].execution) == (Next.MANAGED, 2, f"{GROUP}-2")
+    taken = STEPS["take-lease"](UpgradeRun.from_json(given), {"run": given, "execution": f"{GROUP}-2"}, system.ports)
+    assert (taken.next, taken.attempt, system.upgrades.records[GROUP].execution) == (
+        UpgradeNext.MANAGED,
+        2,
+        f"{GROUP}-2",
+    )
     lost = SELF_MANAGED_STEPS["continue"](run, {"step": "continue"}, system.ports)
-    assert lost.next is Next.HAND_OVER
+    assert lost.next is UpgradeNext.HAND_OVER
 
 
 @pytest.mark.parametrize("machine", ["upgrade_executions", "managed_upgrade_executions"])
 def test_an_execution_of_either_state_machine_holds_the_lease(system, machine):
     begun(system)
     getattr(system, machine).open.add(NAME)
-    run = Run(group=GROUP, execution="second", next=Next.CHECK)
+    run = UpgradeRun(group=GROUP, execution="second", next=UpgradeNext.CHECK)
     second = STEPS["take-lease"](run, {"run": run.to_json(), "execution": "second"}, system.ports)
-    assert (second.next, second.why) == (Next.HAND_OVER, f"execution {NAME} holds the group")
+    assert (second.next, second.why) == (UpgradeNext.HAND_OVER, f"execution {NAME} holds the group")
     ended = {"name": NAME, "status": "ABORTED", "input": json.dumps({"group": GROUP})}
     assert handle_failed_execution(ended, system.ports).endswith("and left nothing")
 
@@ -110,19 +114,19 @@ def test_an_update_whose_answer_was_lost_until_the_upgrade_failed_is_watched_by_
     first = system.upgrades.records[GROUP].update
     system.upgrades.write(replace(system.upgrades.records[GROUP], update=""))
     SELF_MANAGED_STEPS["note-failure"](run, {"error": "AwsUnavailableError", "cause": "no answer"}, system.ports)
-    call = {"run": Run(group=GROUP, execution="web-2", next=Next.CHECK).to_json(), "execution": "web-2"}
-    again = STEPS["take-lease"](Run(group=GROUP, execution="web-2", next=Next.CHECK), call, system.ports)
-    assert step(system, "start-managed", again).next is Next.WAIT
+    call = {"run": UpgradeRun(group=GROUP, execution="web-2", next=UpgradeNext.CHECK).to_json(), "execution": "web-2"}
+    again = STEPS["take-lease"](UpgradeRun(group=GROUP, execution="web-2", next=UpgradeNext.CHECK), call, system.ports)
+    assert step(system, "start-managed", again).next is UpgradeNext.WAIT
     assert system.upgrades.records[GROUP].update == first
 
 
 def test_an_update_that_eks_refused_is_asked_for_anew_by_the_next_start(system):
     run = begun(system, launchTemplateVersion="2")
-    refused = replace(run, next=Next.UPDATE_FAILURE, why="EKS refuses the update of ng")
+    refused = replace(run, next=UpgradeNext.UPDATE_FAILURE, why="EKS refuses the update of ng")
     system.upgrades.write(replace(system.upgrades.records[GROUP], prepared=True))
     SELF_MANAGED_STEPS["note-failure"](refused, {}, system.ports)
-    call = {"run": Run(group=GROUP, execution="web-2", next=Next.CHECK).to_json(), "execution": "web-2"}
-    STEPS["take-lease"](Run(group=GROUP, execution="web-2", next=Next.CHECK), call, system.ports)
+    call = {"run": UpgradeRun(group=GROUP, execution="web-2", next=UpgradeNext.CHECK).to_json(), "execution": "web-2"}
+    STEPS["take-lease"](UpgradeRun(group=GROUP, execution="web-2", next=UpgradeNext.CHECK), call, system.ports)
     record = system.upgrades.records[GROUP]
     assert (record.tries, record.prepared) == (1, False)
 
@@ -156,12 +160,12 @@ def test_pods_that_do_not_leave_fail_it_and_the_next_start_begins_another_update
     run = step(system, "start-managed", begun(system))
     system.managed_updates.end(system.upgrades.records[GROUP].update, ManagedState.FAILED, EVICTION)
     failed = watched(system, run)
-    assert failed.next is Next.EVICTION_FAILURE
+    assert failed.next is UpgradeNext.EVICTION_FAILURE
     assert failed.why == f"{EVICTION}; nothing holds the pods now: start it again"
     step(system, "note-failure", failed)
     again = begun(system)
-    assert (again.next, again.attempt) == (Next.MANAGED, 2)
-    assert step(system, "start-managed", again).next is Next.WAIT
+    assert (again.next, again.attempt) == (UpgradeNext.MANAGED, 2)
+    assert step(system, "start-managed", again).next is UpgradeNext.WAIT
 
 
 def test_a_policy_that_forces_starts_it_again_by_force(system):
@@ -177,8 +181,8 @@ def test_a_policy_that_forces_starts_it_again_by_force(system):
     first = system.upgrades.records[GROUP].update
     system.managed_updates.end(first, ManagedState.FAILED, EVICTION)
     again = watched(system, run)
-    assert again.next is Next.MANAGED
-    assert step(system, "start-managed", again).next is Next.WAIT
+    assert again.next is UpgradeNext.MANAGED
+    assert step(system, "start-managed", again).next is UpgradeNext.WAIT
     assert system.upgrades.records[GROUP].update != first
     assert system.managed_updates.model.updates[system.upgrades.records[GROUP].update].asked == (None, None, True)
 
@@ -189,14 +193,14 @@ def test_new_nodes_that_do_not_come_are_a_node_creation_failure(system, code):
     said = f"{code}: Couldn't proceed with upgrade process"
     system.managed_updates.end(system.upgrades.records[GROUP].update, ManagedState.FAILED, said)
     failed = watched(system, run)
-    assert failed.next is Next.CREATION_FAILURE
+    assert failed.next is UpgradeNext.CREATION_FAILURE
     assert failed.why.startswith(f"{said}; us-east-1a: no new node could be launched")
 
 
 def test_a_refusal_of_eks_is_reported(system):
     system.managed_updates.fail("start", TerminalError("ResourceInUseException: it is being updated"))
     refused = step(system, "start-managed", begun(system))
-    assert (refused.next, "it is being updated" in refused.why) == (Next.UPDATE_FAILURE, True)
+    assert (refused.next, "it is being updated" in refused.why) == (UpgradeNext.UPDATE_FAILURE, True)
 
 
 @pytest.mark.parametrize("control", [ControlRequest.PAUSE, ControlRequest.ABORT, ControlRequest.ROLLBACK])
@@ -213,17 +217,17 @@ def test_any_other_failure_is_reported_in_eks_own_words(system):
     said = "ClusterUnreachable: the API server does not answer"
     system.managed_updates.end(system.upgrades.records[GROUP].update, ManagedState.FAILED, said)
     failed = watched(system, run)
-    assert (failed.next, failed.why) == (Next.UPDATE_FAILURE, said)
+    assert (failed.next, failed.why) == (UpgradeNext.UPDATE_FAILURE, said)
     assert watched(system, run) == failed, "looked at twice, it is the same"
 
 
 def test_an_update_of_eks_in_which_nothing_moves_for_hours_ends_with_what_holds_it_and_is_watched_again(system):
     run = step(system, "start-managed", begun(system))
     update = system.upgrades.records[GROUP].update
-    assert watched(system, run).next is Next.WAIT
+    assert watched(system, run).next is UpgradeNext.WAIT
     system.clock.advance(seconds=3 * 3600 + 60)
     failed = watched(system, run)
-    assert failed.next is Next.UPDATE_FAILURE
+    assert failed.next is UpgradeNext.UPDATE_FAILURE
     assert f"EKS update {update}: 0 new nodes, 1 old; nothing has moved for 3h" in failed.why
     step(system, "note-failure", failed)
     again = begun(system)
@@ -267,15 +271,15 @@ def rolled_back(system, **more):
     run = step(system, "start-managed", begun(system))
     update = system.upgrades.records[GROUP].update
     system.managed_updates.end(update)
-    assert step(system, "restore", watched(system, run)).next is Next.UPGRADED
+    assert step(system, "restore", watched(system, run)).next is UpgradeNext.UPGRADED
     ended = watched(system, step(system, "start-managed", begun(system, action="rollback")))
-    assert ended.next is Next.MANAGED
+    assert ended.next is UpgradeNext.MANAGED
     return ended
 
 
 def test_a_rollback_of_eks_own_image_asks_eks_and_reports_its_refusal(system):
     refused = step(system, "start-managed", rolled_back(system))
-    assert refused.next is Next.UPDATE_FAILURE
+    assert refused.next is UpgradeNext.UPDATE_FAILURE
     assert "You cannot roll back a node group to an earlier Kubernetes version or AMI version" in refused.why
     assert f"make another node group of version {RELEASE[0]}, release {RELEASE[1]}" in refused.why
     assert system.managed_updates.model.releases == [RELEASE[1]]
@@ -285,11 +289,11 @@ def test_a_rollback_of_eks_own_image_asks_eks_and_reports_its_refusal(system):
 def test_where_eks_takes_the_group_back_the_rollback_is_an_update_like_any_other(system):
     run = rolled_back(system)
     system.managed_updates.model.takes_back = True
-    assert step(system, "start-managed", run).next is Next.WAIT
+    assert step(system, "start-managed", run).next is UpgradeNext.WAIT
     update = system.managed_updates.model.updates[system.upgrades.records[GROUP].update]
     assert (update.asked, system.managed_updates.model.releases) == ((RELEASE[0], None, False), [RELEASE[1]])
     system.managed_updates.end(update.id)
-    assert step(system, "restore", watched(system, run)).next is Next.ROLLED_BACK
+    assert step(system, "restore", watched(system, run)).next is UpgradeNext.ROLLED_BACK
 
 
 def test_a_custom_image_without_another_template_version_is_nothing_to_ask_eks_for(system):

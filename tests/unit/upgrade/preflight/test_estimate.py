@@ -7,7 +7,7 @@ from leeward.model.instance import CapacityType
 from leeward.model.termination import Status, Subject, TerminationRecord
 from leeward.upgrade.preflight.plan import BOOT_SECONDS, READY_SECONDS, seconds_left
 from leeward.upgrade.record import ControlRequest
-from leeward.upgrade.status import Phase, Running, status_of
+from leeward.upgrade.status import Running, UpgradePhase, status_of
 from tests.unit.upgrade.builders import NOON, a_node, a_pod, an_upgrade
 from tests.unit.upgrade.test_control import RECORD
 
@@ -60,14 +60,17 @@ def test_a_new_node_that_still_boots_changes_neither_phase_nor_estimate_once_all
     record = replace(RECORD, cordoned=True)
     before = status_of(an_upgrade(old), record)
     after = status_of(an_upgrade(old, late, new=("n1",)), record)
-    assert (before.phase, after.phase) == (Phase.UPGRADING, Phase.UPGRADING)
+    assert (before.phase, after.phase) == (UpgradePhase.UPGRADING, UpgradePhase.UPGRADING)
     assert before.eta == after.eta
 
 
 def test_whether_an_execution_is_open_decides_the_phase():
     upgrade = an_upgrade(a_node("o1"))
-    assert status_of(upgrade, None, running=Running(execution="web-1", new=True)).phase is Phase.STARTING
-    assert status_of(upgrade, RECORD, running=Running(execution="web-1")).phase is Phase.SCALING_UP
-    assert status_of(upgrade, RECORD, running=Running()).phase is Phase.STOPPED
-    assert status_of(upgrade, replace(RECORD, control=ControlRequest.PAUSE), running=Running()).phase is Phase.PAUSED
-    assert status_of(upgrade, replace(RECORD, ended=NOON), running=Running()).phase is Phase.DONE
+    assert status_of(upgrade, None, running=Running(execution="web-1", new=True)).phase is UpgradePhase.STARTING
+    assert status_of(upgrade, RECORD, running=Running(execution="web-1")).phase is UpgradePhase.SCALING_UP
+    assert status_of(upgrade, RECORD, running=Running()).phase is UpgradePhase.STOPPED
+    assert (
+        status_of(upgrade, replace(RECORD, control=ControlRequest.PAUSE), running=Running()).phase
+        is UpgradePhase.PAUSED
+    )
+    assert status_of(upgrade, replace(RECORD, ended=NOON), running=Running()).phase is UpgradePhase.DONE

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from leeward.upgrade.record import Order, SurgeNode
+from leeward.upgrade.record import LaunchOrder, OpenLaunch
 from leeward.upgrade.surge.launches import launches
 from leeward.upgrade.surge.sizes import Strategy
 from tests.unit.upgrade.builders import a_node, an_upgrade
@@ -27,7 +27,7 @@ def before_the_gate(**fields):
 
 
 def ahead(**zones):
-    return {f"i-{name}": SurgeNode(zone=zone) for name, zone in zones.items()}
+    return {f"i-{name}": OpenLaunch(zone=zone) for name, zone in zones.items()}
 
 
 def test_the_surge_reaches_every_zone_however_many_old_nodes_one_of_them_has():
@@ -53,7 +53,7 @@ def test_a_new_node_of_an_earlier_start_serves_its_zone():
 
 
 def test_a_zone_with_an_open_order_is_not_taken_for_one_without():
-    record = before_the_gate(orders={"1": Order(zone="c", subnet="subnet-c", count=1)})
+    record = before_the_gate(orders={"1": LaunchOrder(zone="c", subnet="subnet-c", count=1)})
     assert sorted(launches(a_group(a=1, b=1, c=5), record)) == ["a", "b"]
 
 
@@ -89,7 +89,7 @@ def test_an_instance_that_still_runs_takes_a_place_of_max_surge_though_its_launc
     group = replace(group, max_surge=3, snapshot=replace(group.snapshot, instances=known))
     record = before_the_gate(cordoned=True, surge=3, ahead=ahead(n1="a"), launched=2, under_way={"i-gone": "tag"})
     assert len(launches(group, record)) == launched
-    drained = replace(record, ahead={"i-n1": SurgeNode(zone="a", offset_by="i-gone")})
+    drained = replace(record, ahead={"i-n1": OpenLaunch(zone="a", offset_by="i-gone")})
     assert len(launches(group, drained)) == 2, "counted once while it has a launch to offset"
 
 
@@ -101,7 +101,7 @@ def test_without_max_surge_only_nodes_that_drain_after_their_request_take_a_plac
     update = replace(group.update, terminate=terminate)
     known = {"i-gone": an_ec2_instance("gone")}
     group = replace(group, update=update, parallel=1, snapshot=replace(group.snapshot, instances=known))
-    taken = {f"i-{new}": SurgeNode(zone="a", offset_by=f"i-old-a{number}") for number, new in enumerate(there)}
+    taken = {f"i-{new}": OpenLaunch(zone="a", offset_by=f"i-old-a{number}") for number, new in enumerate(there)}
     under_way = dict.fromkeys([*(node.offset_by for node in taken.values()), "i-gone"], "tag")
     record = before_the_gate(cordoned=True, surge=1, ahead=taken, launched=4, under_way=under_way)
     assert len(launches(group, record, rolling=True)) == launched

@@ -7,7 +7,7 @@ import pytest
 from leeward.policy.document import ClusterSettings
 from leeward.upgrade.gate import gate_of
 from leeward.upgrade.observation import Observation
-from leeward.upgrade.record import Order, SurgeNode
+from leeward.upgrade.record import LaunchOrder, OpenLaunch
 from leeward.upgrade.surge import orders
 from leeward.upgrade.surge.orders import adopted, launch_ordered, raise_desired_size
 from tests.fakes.builders import GROUP, a_group
@@ -22,7 +22,7 @@ def system():
 
 
 def an_order(letter, count):
-    return Order(zone=f"us-east-1{letter}", subnet=f"subnet-{letter}", count=count)
+    return LaunchOrder(zone=f"us-east-1{letter}", subnet=f"subnet-{letter}", count=count)
 
 
 def zones(record):
@@ -84,7 +84,7 @@ def raises_until_each_zone_has_a_new_node(
     fewest instances. `left`: zones of nodes of an earlier target. Return the zones of the new nodes.
     """
     old, there = {"o1": "a", "o2": "b"}, {f"left{n}": zone for n, zone in enumerate(left)}
-    ahead = {f"i-{name}": SurgeNode(zone=zone) for name, zone in there.items()}
+    ahead = {f"i-{name}": OpenLaunch(zone=zone) for name, zone in there.items()}
     before = len(old) + len(there)
     wanted = before if left else wanted
     record = begun(system, refusal="ValidationError", surge=4, desired=2, ahead=ahead, wanted=wanted, cordoned=cordoned)
@@ -105,7 +105,7 @@ def raises_until_each_zone_has_a_new_node(
         for _ in range(record.raised):
             held = [*old.values(), *there.values(), *new.values()]
             new[f"n{len(new)}"] = min(group_zones, key=lambda zone: (held.count(zone), zone in "ab", zone))
-        ahead = {f"i-{name}": SurgeNode(zone=zone) for name, zone in {**there, **new}.items()}
+        ahead = {f"i-{name}": OpenLaunch(zone=zone) for name, zone in {**there, **new}.items()}
         record = replace(record, raised=0, ahead=ahead)
     return list(new.values())
 
@@ -132,7 +132,7 @@ def test_a_group_that_never_launches_in_a_zone_is_not_raised_without_an_end(syst
 @pytest.mark.parametrize(("desired", "came"), [(3, ()), (4, ("i-n2",)), (5, ("i-n2",))])
 def test_a_raise_that_failed_brings_no_surge_node_where_the_group_replaces_another(system, desired, came):
     """n1 has ended, n2 came in its place; the size is 3 with the surge node, 4 once it was raised."""
-    record = begun(system, refusal="ValidationError", desired=2, raised=1, ahead={"i-n1": SurgeNode(zone="a")})
+    record = begun(system, refusal="ValidationError", desired=2, raised=1, ahead={"i-n1": OpenLaunch(zone="a")})
     nodes = [a_node(name, zone) for name, zone in {"o1": "a", "o2": "b", "n2": "a"}.items()]
     shown = an_upgrade(*nodes, new=("n2",), policy=a_policy(TWO))
     shown = replace(shown, group=replace(shown.group, desired=desired))
@@ -150,7 +150,7 @@ def zones_left(system, *, counts, served="", **record):
         policy=a_policy(TWO),
         group={"zones": ("a", "b", "c")},
     )
-    ahead = {f"i-{name}": SurgeNode(zone=zone) for name, zone in new.items()}
+    ahead = {f"i-{name}": OpenLaunch(zone=zone) for name, zone in new.items()}
     given = {"refusal": "AccessDenied", "surge": 6, "desired": len(old), "wanted": len(old) + 6, **record}
     most = given.pop("max_surge", preflight.max_surge)
     return set(orders.zones_in_reach(replace(preflight, max_surge=most), begun(system, ahead=ahead, **given)))
@@ -182,7 +182,7 @@ def test_a_zone_that_no_further_raise_reaches_is_not_waited_for(system, counts, 
 )
 def test_launches_that_another_target_has_made_old_use_up_the_surge(system, ahead, most, reached):
     shown = an_upgrade(a_node("old-a", "a"), a_node("old-b", "b"), a_node("old-c", "c"), policy=a_policy(TWO))
-    launched = {name: SurgeNode(zone=zone) for name, zone in ahead.items()}
+    launched = {name: OpenLaunch(zone=zone) for name, zone in ahead.items()}
     record = begun(system, surge=most, ahead=launched)
     assert orders.zones_in_reach(replace(shown, max_surge=most), record) == set(reached)
 
@@ -203,7 +203,7 @@ def test_the_gate_does_not_wait_for_a_zone_out_of_reach_and_still_for_each_new_n
 def test_a_start_that_continues_after_the_cordons_raises_for_a_zone_while_its_gate_waits(system, gating, raised):
     shown = an_upgrade(a_node("o1", "a"), a_node("o2", "b"), a_node("n1", "a"), new=("n1",), policy=a_policy(TWO))
     record = begun(
-        system, refusal="AccessDenied", surge=4, wanted=6, cordoned=True, ahead={"i-n1": SurgeNode(zone="a")}
+        system, refusal="AccessDenied", surge=4, wanted=6, cordoned=True, ahead={"i-n1": OpenLaunch(zone="a")}
     )
     observation = Observation(preflight=shown, instances={}, settings=ClusterSettings(name="blue"))
     assert raise_desired_size(record, observation, system.ports, gating=gating).raised == raised

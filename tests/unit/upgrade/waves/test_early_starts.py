@@ -8,8 +8,8 @@ import pytest
 from leeward.model.instance import CapacityType, Instance
 from leeward.policy.document import Budget, DisruptionPolicy, UpdatePolicy
 from leeward.upgrade.gate import gate_of
-from leeward.upgrade.members import Target
-from leeward.upgrade.record import Order, SurgeNode, UpgradeRecord
+from leeward.upgrade.members import UpgradeTarget
+from leeward.upgrade.record import LaunchOrder, OpenLaunch, UpgradeRecord
 from leeward.upgrade.surge.launches import launches
 from leeward.upgrade.surge.sizes import Strategy, most_ahead
 from leeward.upgrade.waves import drain_selection
@@ -23,7 +23,7 @@ TWO = UpdatePolicy(max_unavailable=2)
 def a_record(**fields):
     given = {
         "group": "web",
-        "target": Target(template=template(NEW)),
+        "target": UpgradeTarget(template=template(NEW)),
         "strategy": Strategy.DEFAULT,
         "desired": 4,
         "maximum": 20,
@@ -80,8 +80,8 @@ def full() -> PodCapacity:
 
 
 def with_surge(*unassigned, **assigned):
-    ahead = {f"i-{new}": SurgeNode(zone="a") for new in unassigned}
-    return {"ahead": ahead | {f"i-{new}": SurgeNode(zone="a", offset_by=f"i-{old}") for new, old in assigned.items()}}
+    ahead = {f"i-{new}": OpenLaunch(zone="a") for new in unassigned}
+    return {"ahead": ahead | {f"i-{new}": OpenLaunch(zone="a", offset_by=f"i-{old}") for new, old in assigned.items()}}
 
 
 def test_a_node_drains_before_its_successor_is_ready_when_its_pods_fit_elsewhere():
@@ -188,7 +188,7 @@ def test_no_more_are_launched_ahead_than_the_budgets_allow():
 def test_an_order_of_several_is_counted_as_several():
     record = replace(
         a_record(surge=6),
-        orders={"1": Order(zone="a", subnet="subnet-a", count=3), "2": Order(zone="a", subnet="subnet-b")},
+        orders={"1": LaunchOrder(zone="a", subnet="subnet-a", count=3), "2": LaunchOrder(zone="a", subnet="subnet-b")},
     )
     assert launches(rolling(old=9, new=(), booting=()), record) == ("a", "a")
 

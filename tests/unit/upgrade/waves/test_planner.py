@@ -8,13 +8,13 @@ import pytest
 
 from leeward.time_budget import SearchTime, TimeBudget
 from leeward.upgrade.waves.model import Limits
-from leeward.upgrade.waves.planner import Order, in_order, next_nodes, plan_waves
+from leeward.upgrade.waves.planner import DrainOrder, in_order, next_nodes, plan_waves
 from tests.fakes.running_clock import RunningClock
 from tests.unit.upgrade.builders import a_wave_node as node
 from tests.unit.upgrade.builders import rivals
 
 
-def waves(*nodes, together=10, allowed=None, replicas=None, order=Order.WAVES, seed=0, **limits):
+def waves(*nodes, together=10, allowed=None, replicas=None, order=DrainOrder.WAVES, seed=0, **limits):
     found = plan_waves(nodes, Limits(together=together, **limits), rivals(allowed, replicas), order=order, seed=seed)
     return [set(wave) for wave in found]
 
@@ -108,20 +108,20 @@ def test_a_zones_own_budget_limits_that_zone_alone():
 
 def test_order_zone_takes_one_zone_after_the_other():
     nodes = [node(f"{zone}{n}", zone) for n in range(3) for zone in "ba"]
-    assert waves(*nodes, together=2, order=Order.ZONE) == [{"a0", "a1"}, {"a2"}, {"b0", "b1"}, {"b2"}]
+    assert waves(*nodes, together=2, order=DrainOrder.ZONE) == [{"a0", "a1"}, {"a2"}, {"b0", "b1"}, {"b2"}]
 
 
 def test_order_age_takes_the_oldest_first():
     nodes = [node("young", age=1), node("old", age=9), node("middle", age=5)]
-    assert waves(*nodes, together=1, order=Order.AGE) == [{"old"}, {"middle"}, {"young"}]
+    assert waves(*nodes, together=1, order=DrainOrder.AGE) == [{"old"}, {"middle"}, {"young"}]
 
 
 def test_order_random_follows_the_seed_and_keeps_places_when_others_have_gone():
     nodes = [node(f"n{n}") for n in range(9)]
     limits = Limits(together=1)
-    one, same, other = (in_order(nodes, limits, rivals(), order=Order.RANDOM, seed=seed) for seed in (1, 1, 2))
+    one, same, other = (in_order(nodes, limits, rivals(), order=DrainOrder.RANDOM, seed=seed) for seed in (1, 1, 2))
     assert one == same != other
-    rest = in_order(one[3:], limits, rivals(), order=Order.RANDOM, seed=1)
+    rest = in_order(one[3:], limits, rivals(), order=DrainOrder.RANDOM, seed=1)
     assert rest == one[3:]
 
 

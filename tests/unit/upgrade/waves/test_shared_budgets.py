@@ -7,10 +7,10 @@ import pytest
 
 from leeward.cluster.facets import Known
 from leeward.model.termination import Cause, CauseKind
-from leeward.policy.document import Budget, DisruptionPolicy, Selector, UpdatePolicy
+from leeward.policy.document import Budget, DisruptionPolicy, GroupSelector, UpdatePolicy
 from leeward.termination.capacity_ledger import surplus
-from leeward.upgrade.members import Target
-from leeward.upgrade.record import SurgeNode, UpgradeRecord, cause_id
+from leeward.upgrade.members import UpgradeTarget
+from leeward.upgrade.record import OpenLaunch, UpgradeRecord, cause_id
 from leeward.upgrade.surge.sizes import Strategy
 from leeward.upgrade.waves.shared_budgets import OtherTerminations, still_allowed, terminating_elsewhere
 from tests.fakes.builders import a_subject
@@ -30,7 +30,7 @@ def system():
 def shared(*budgets):
     """Groups web (o1) and other (x1) under one policy, each node with a pod."""
     rules = DisruptionPolicy(budgets=budgets)
-    policy = replace(a_policy(UpdatePolicy(max_unavailable=2), disruption=rules), selector=Selector(groups=("*",)))
+    policy = replace(a_policy(UpdatePolicy(max_unavailable=2), disruption=rules), selector=GroupSelector(groups=("*",)))
     found = an_upgrade(a_node("o1"), policy=policy, pods=(a_pod("p", "o1"), a_pod("q", "x1")))
     groups = {**found.snapshot.groups, "other": a_group(an_instance("x1"), name="other")}
     nodes = Known((*found.snapshot.nodes, a_node("x1")))
@@ -38,14 +38,14 @@ def shared(*budgets):
 
 
 def an_upgrade_of(group, old, *, began=NOON, **fields):
-    given = {"target": Target(template=template(NEW)), "strategy": Strategy.DEFAULT, "desired": 1, "maximum": 4}
+    given = {"target": UpgradeTarget(template=template(NEW)), "strategy": Strategy.DEFAULT, "desired": 1, "maximum": 4}
     return UpgradeRecord(
         group=group, cluster="blue", began=began, execution=group, under_way=dict.fromkeys(old, "t"), **given, **fields
     )
 
 
 def ours(system, **fields):
-    return system.upgrades.write(an_upgrade_of("web", ["i-o1"], ahead={"i-n1": SurgeNode(offset_by="i-o1")}, **fields))
+    return system.upgrades.write(an_upgrade_of("web", ["i-o1"], ahead={"i-n1": OpenLaunch(offset_by="i-o1")}, **fields))
 
 
 def theirs(system, began, *, works=True):
