@@ -23,6 +23,7 @@ from bench.memory import peak_megabytes
 from bench.storm_world import ACCOUNT, CLUSTER, GROUP, READY, REGION, instance_id
 from leeward.adapters.aws.access import OwnCredentials
 from leeward.adapters.aws.clients import AwsClients
+from leeward.adapters.aws.clusters import ClusterEntry
 from leeward.adapters.kubernetes.api import ClusterApi
 from leeward.adapters.kubernetes.client import ClusterClient, Endpoint
 from leeward.adapters.settings import KubernetesAccess, ServedCluster, Settings
@@ -96,7 +97,8 @@ def ports(directory: Path) -> Ports:
         policy_prefix="/leeward",
         kubernetes_access=KubernetesAccess.ACT,
     )
-    real = build(settings, clients, clock, access=lambda _: OwnCredentials(clients), say=print, event_lost=print)
+    entry = ClusterEntry(access=lambda _: OwnCredentials(clients), event_lost=print)
+    real = build(settings, clients, clock, entry=entry, say=print)
     return replace(real, clusters=OneCluster(ClusterApi(ClusterClient(CLUSTER, KubeConfig(directory), clock))))
 
 

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from leeward.adapters.aws.clusters import EksClusters, EksKubeConfig
+from leeward.adapters.aws.clusters import ClusterEntry, EksClusters, EksKubeConfig
 from leeward.adapters.aws.policies import ParameterStorePolicies
 from leeward.adapters.kubernetes.client import Endpoint
 from leeward.adapters.pauses import KnownPauses
@@ -119,7 +119,8 @@ class TestClusters:
         served = [ServedCluster(name="blue"), ServedCluster(name="green")]
         policies = ParameterStorePolicies(aws.clients, clock, "/leeward", SimPolicyStore())
         pauses = KnownPauses(lambda cluster: PauseRecord(cluster=cluster), clock)
-        clusters = EksClusters(aws.clients, clock, served, policies, pauses, access=lambda _: None, event_lost=print)
+        entry = ClusterEntry(access=lambda _: None, event_lost=print)
+        clusters = EksClusters(aws.clients, clock, served, policies, pauses, entry)
         aws.expect("ssm", "get_parameters_by_path", {"Path": "/leeward/green/policies"}, {"Parameters": []})
         assert clusters.names() == ("blue", "green")
         assert clusters.policies("green").settings.name == "green"

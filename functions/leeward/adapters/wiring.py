@@ -18,7 +18,7 @@ from leeward.adapters import lazy as adapters
 from leeward.adapters.aws.access import SESSION_NAME, Access, AssumedRole, NoAccess, OwnCredentials
 from leeward.adapters.aws.claims import DynamoClaims
 from leeward.adapters.aws.clients import AwsClients
-from leeward.adapters.aws.clusters import EksClusters, cluster_client
+from leeward.adapters.aws.clusters import ClusterEntry, EksClusters, cluster_client
 from leeward.adapters.aws.executions import StepFunctionsExecutions, StepFunctionsNamedExecutions
 from leeward.adapters.aws.groups import AutoScalingGroups
 from leeward.adapters.aws.instances import Ec2Instances, Ec2Network
@@ -86,7 +86,8 @@ def lambda_ports() -> Ports:
     session = os.environ.get("AWS_LAMBDA_FUNCTION_NAME", SESSION_NAME)
     accounts = _accounts(settings, clients, clock, session)
     access = _role_of(settings.kubernetes_access, clients, clock, session, accounts)
-    return build(settings, clients, clock, access=access, say=_log, event_lost=event_lost, accounts=accounts)
+    entry = ClusterEntry(access=access, event_lost=event_lost, clients_of=accounts.clients_of if accounts else None)
+    return build(settings, clients, clock, entry=entry, say=_log, accounts=accounts)
 
 
 def known_regions() -> frozenset[str]:
@@ -177,7 +178,9 @@ def _command_line_ports(settings: Settings, clients: AwsClients, there: AwsClien
     """Build the ports of one cluster. `there`: the clients of its account and Region, where it is elsewhere."""
     clock, own = SystemClock(), OwnCredentials(there or clients)
     accounts = _accounts(settings, clients, clock, SESSION_NAME, there)
-    ports = build(settings, clients, clock, access=lambda _: own, say=_print, event_lost=_print, accounts=accounts)
+    clients_of = accounts.clients_of if accounts else None
+    entry = ClusterEntry(access=lambda _: own, event_lost=_print, clients_of=clients_of)
+    ports = build(settings, clients, clock, entry=entry, say=_print, accounts=accounts)
     return replace(ports.of_cluster(settings.clusters[0].name), caller=settings.caller)
 
 
@@ -186,20 +189,17 @@ def build(
     clients: AwsClients,
     clock: Clock,
     *,
-    access: Callable[[ServedCluster], Access],
+    entry: ClusterEntry,
     say: Callable[[str], None],
-    event_lost: Callable[[str], None],
     accounts: Accounts | None = None,
 ) -> Ports:
-    """Build every adapter, over the clients of each account and Region. `accounts`: those of clusters elsewhere;
-    `access`: the credentials for a cluster; `say` takes messages that matter although nothing fails, `event_lost` each
-    Event that could not be written.
+    """Build every adapter, over the clients of each account and Region. `accounts`: those of clusters elsewhere; `say`
+    takes messages that matter although nothing fails.
     """
     table = DynamoTable(clients, settings.table_name)
     policy_store, pauses = lazy(adapters.policy_store_of, table), lazy(adapters.pauses_of, table)
     policies = ParameterStorePolicies(clients, clock, settings.policy_prefix, policy_store)
     known_pauses = lazy(adapters.known_pauses_of, pauses, clock)
-    of_account = (access, event_lost, accounts.clients_of if accounts else None)
     own = _aws_ports(settings, clock, table, say, clients)
     places: tuple[AwsPlace, ...] = ()
     if accounts is not None:
@@ -208,7 +208,7 @@ def build(
     return Ports(
         **own.by_name(),
         clock=clock,
-        clusters=EksClusters(clients, clock, settings.clusters, policies, known_pauses, *of_account),
+        clusters=EksClusters(clients, clock, settings.clusters, policies, known_pauses, entry),
         catalog=lazy(adapters.catalog_of, table),
         claims=DynamoClaims(table, clock, settings.deployment),
         executions=StepFunctionsExecutions(clients, settings.state_machine_arn),

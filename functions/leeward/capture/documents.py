@@ -207,10 +207,8 @@ class Capture:
     def _price_output(self) -> Raw:
         """Return prices as live commands know them: those that fn sync has recorded, and the missing ones from AWS."""
         zones = sorted({str(raw["AvailabilityZone"]) for raw in self._needed("subnets")["Subnets"]})
-        warnings: list[str] = []
-        found = known_prices(
-            self._ports.price_list, self._ports.catalog, self._cluster, self._types, zones, self._now, warnings
-        )
+        price_list, catalog = self._ports.price_list, self._ports.catalog
+        found, warnings = known_prices(price_list, catalog, self._cluster, self._types, zones, self._now)
         if warnings and found == Prices():
             raise TerminalError("; ".join(warnings))
         self.warnings += [f"prices.json: {warning}" for warning in warnings]

@@ -161,6 +161,18 @@ class _Named:
     warnings: list[str] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LaunchImages:
+    """Images of a group's launches, as far as they were read."""
+
+    own: Image | None = None  # of the launch template or configuration
+    built: Mapping[int, str] = field(default_factory=dict)
+    """Architecture of the image of each override that has one of its own, by its place; empty where it is not known."""
+
+
+NO_IMAGES = LaunchImages()
+
+
 def choices(
     group: Group,
     settings: LaunchSettings | None,
@@ -168,19 +180,17 @@ def choices(
     *,
     known: Mapping[str, InstanceType],
     running: Iterable[str] = (),
-    image: Image | None = None,
-    built: Mapping[int, str] | None = None,
+    images: LaunchImages = NO_IMAGES,
 ) -> Choices:
     """Return the choices. Types: of the overrides, else of the launch template or configuration, else of
     DescribeNodegroup, else those that the group runs. Requirements stand for all types in `known` that meet them and
     that run the image: EC2 launches no others. Where the image is not known, its architecture is that of the running
-    types. `built`: by its place, the architecture of the image of each override that has one of its own; empty where
-    that is not known.
+    types.
     """
     running = tuple(running)
-    told = architecture_of(nodegroup) or (image.architecture if image else "")
+    told = architecture_of(nodegroup) or (images.own.architecture if images.own else "")
     guessed = "" if told else _shared(known[name] for name in running if name in known)
-    named = _named(group, settings, (told, guessed), known, built or {})
+    named = _named(group, settings, (told, guessed), known, images.built)
     types, warnings = tuple(named.types), named.warnings
     origin = Provenance.DECLARED
     if named.unsure:

@@ -14,6 +14,7 @@ from leeward.model.nodegroup import Nodegroup
 from leeward.node_template.build import Sources
 from leeward.node_template.choices import (
     Choices,
+    LaunchImages,
     architecture_of,
     as_launched,
     by_requirements,
@@ -70,7 +71,8 @@ def look_up(
             own = with_image(launches.settings(as_launched(group, override)), override)
             built[place] = _read_image(own, launches, images)
     image = images.get(launch.image) if launch is not None else None
-    found = choices(group, launch, nodegroup, known=known, running=running, image=image, built=built)
+    read = LaunchImages(own=image, built=built)
+    found = choices(group, launch, nodegroup, known=known, running=running, images=read)
     return Looked(group=group, nodegroup=nodegroup, launch=launch, choices=found, images=images)
 
 

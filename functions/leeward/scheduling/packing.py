@@ -15,6 +15,7 @@ One run of placing pods: the nodes it has opened and the placements, in one of t
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
+from typing import TypedDict, Unpack
 
 from leeward.gc_pause import collector_paused
 from leeward.model.counts import count_of
@@ -388,20 +389,26 @@ def _new_node(slot: FreeSlot, name: str, pods: Sequence[str]) -> NewNode:
     return NewNode(name=name, template=slot.template.name, zone=place.zone, price=place.price, pods=tuple(pods))
 
 
+class Limits(TypedDict, total=False):
+    """New nodes that a packing may open, and whether it has to place all pods."""
+
+    templates: Sequence[NodeTemplate]
+    at_most: int | None  # new nodes, besides the limit of each template
+    whole: bool  # all or nothing: stop at the first pod that can have no place, and name only that one
+
+
 def attempt(
     world: World,
     remove: Iterable[str] = (),
     *,
     pods: Iterable[PodSpec] = (),
-    templates: Sequence[NodeTemplate] = (),
-    at_most: int | None = None,
-    whole: bool = False,
     deleted: bool = False,
+    **limits: Unpack[Limits],
 ) -> Packing:
     """Return the placements of these pods and of those on the removed nodes; afterwards the world is as it was before.
 
     The removed nodes drain: they stay topology domains, so that pods which are placed can start during the drain.
-    `deleted`: their Node objects are already gone. The other arguments are as for `pack`.
+    `deleted`: their Node objects are already gone.
 
     Raises ObjectGoneError for a node that is not present.
     """
@@ -410,26 +417,20 @@ def attempt(
         displaced = [pod for node in names for pod in world.remove(node)]
         for node in names if deleted else ():
             world.forget(node)
-        return pack(world, [*displaced, *pods], templates=templates, at_most=at_most, whole=whole)
+        return pack(world, [*displaced, *pods], **limits)
 
 
 @collector_paused()  # among 100,000 pods it takes half of the time, and finds nothing
-def pack(
-    world: World,
-    pods: Iterable[PodSpec],
-    *,
-    templates: Sequence[NodeTemplate] = (),
-    at_most: int | None = None,
-    whole: bool = False,
-) -> Packing:
+def pack(world: World, pods: Iterable[PodSpec], **limits: Unpack[Limits]) -> Packing:
     """Place the pods, permanently unless the caller rolls back.
 
-    `at_most`: new nodes, besides the limit of each template. Where these are more than the pods' requests need, another
-    order is tried (`fewer_nodes`). `whole`: all or nothing: stop at the first pod that can
-    have no place, and name only that one. Where pods are left over that might find a place, kube-scheduler's own order
-    is tried instead (`Way`): it then decides which pods these are, or finds a place for all. Where the world's time
-    ends (`World.in_time`), the pods placed until then keep their places; with `whole` none is placed.
+    Where a packing opens more new nodes than the pods' requests need, another order is tried (`fewer_nodes`). Where
+    pods are left over that might find a place, kube-scheduler's own order is tried instead (`Way`): it then decides
+    which pods these are, or finds a place for all. Where the world's time ends (`World.in_time`), the pods placed until
+    then keep their places; of a whole packing none is placed.
     """
+    templates, at_most = limits.get("templates", ()), limits.get("at_most")
+    whole = limits.get("whole", False)
     pods, point = list(pods), world.checkpoint()
     gathered = Packer(world, templates, at_most, Way.GATHERED)
     gathered.run(gathered.ordered(pods), whole=whole)

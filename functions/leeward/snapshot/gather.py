@@ -26,7 +26,6 @@ from leeward.model.node import Node
 from leeward.model.planning_memory import RememberedNode
 from leeward.model.pod import FINISHED, Pod
 from leeward.model.raw_fields import mapping, metadata_of, text, texts
-from leeward.model.subnet import Subnet
 from leeward.model.zonal_shift import NOT_SHIFTED, ZonalShifts
 from leeward.node_template.gathering import Looked
 from leeward.node_template.labels import ARCH, BETA, OS
@@ -74,13 +73,22 @@ def gather(
     warnings: list[str] = []
     shifts = _shifts(cluster, ports.catalog, warnings)
     usable = {name: subnet for name, subnet in subnets.items() if subnet.zone not in shifts.zones}
-    launches = _Launches(ports, cluster, groups, selected, instances, usable, objects)
-    prices = known_prices(ports.price_list, ports.catalog, cluster, launches.types, launches.zones, now, warnings)
-    facts = launches.facts(prices)
+    facts = LaunchFacts(
+        cluster=cluster,
+        nodegroups=ports.nodegroups,
+        sources=ports.launches,
+        subnets=usable,
+        prices=Prices(),
+        variables=objects.variables,
+        attach_limits=seen_limits(objects.node_specs),
+    )
+    launches = _Launches(groups, selected, instances, facts)
+    prices, unread = known_prices(ports.price_list, ports.catalog, cluster, launches.types, launches.zones, now)
+    warnings += unread
     settings = launched_from((groups[name] for name in selected), ports.launches, launches.looked.values())
     nodes = list(zip(objects.nodes, objects.node_specs, strict=True))
     ready = {name: ready_nodes(groups[name], nodes, instances, settings) for name in selected}
-    facts = replace(facts, ready=ready, seen=seen or {})
+    facts = replace(facts, prices=prices, ready=ready, seen=seen or {})
     snapshot = ClusterSnapshot(
         cluster=cluster,
         now=now,
@@ -213,37 +221,20 @@ class _Launches:
 
     def __init__(
         self,
-        ports: Ports,
-        cluster: str,
         groups: Mapping[str, Group],
         selected: Mapping[str, NodePolicy],
         instances: Mapping[str, Instance],
-        subnets: Mapping[str, Subnet],
-        objects: _Objects,
+        facts: LaunchFacts,
     ) -> None:
-        self._ports, self._cluster, self._subnets, self._variables = ports, cluster, subnets, objects.variables
-        self._limits = seen_limits(objects.node_specs)
         self.looked: dict[str, Looked] = {}
         running: set[str] = set()
         for name, policy in selected.items():
             mine = {instances[one.id].type for one in groups[name].instances if one.id in instances}
             mine = {*mine, *groups[name].running_types} - {""}
-            self.looked[name] = looked_up(groups[name], policy, self.facts(Prices()), mine)
+            self.looked[name] = looked_up(groups[name], policy, facts, mine)
             running |= mine
         self.types = sorted(running.union(*(found.choices.types for found in self.looked.values())))
-        self.zones = sorted({subnet.zone for subnet in subnets.values()})
-
-    def facts(self, prices: Prices) -> LaunchFacts:
-        """Return the facts for `launchable_of`."""
-        return LaunchFacts(
-            cluster=self._cluster,
-            nodegroups=self._ports.nodegroups,
-            sources=self._ports.launches,
-            subnets=self._subnets,
-            prices=prices,
-            variables=self._variables,
-            attach_limits=self._limits,
-        )
+        self.zones = sorted({subnet.zone for subnet in facts.subnets.values()})
 
 
 def known_prices(
@@ -253,12 +244,12 @@ def known_prices(
     types: Iterable[str],
     zones: Iterable[str],
     now: datetime,
-    warnings: list[str],
-) -> Prices:
-    """Return the prices that function sync has recorded; missing ones are requested. Without a price list nothing is
-    known to be cheaper; without the right to see spot prices those on demand stay.
+) -> tuple[Prices, list[str]]:
+    """Return the prices that function sync has recorded, and a warning for each that cannot be read; missing ones are
+    requested. Without a price list nothing is known to be cheaper; without the right to see spot prices those on demand
+    stay.
     """
-    wanted = set(types)
+    wanted, warnings = set(types), list[str]()
     known = Prices()
     try:
         known = ClusterFacts.from_sheets(catalog.read(cluster)).prices
@@ -271,13 +262,12 @@ def known_prices(
     try:
         on_demand |= price_list.on_demand(unpriced) if unpriced else {}
     except LeewardError as error:
-        warnings.append(f"prices cannot be read: {error}")
-        return known
+        return known, [*warnings, f"prices cannot be read: {error}"]
     try:
         spot |= price_list.spot(unpriced_spot, zones, now) if unpriced_spot else {}
     except LeewardError as error:
         warnings.append(f"spot prices cannot be read: {error}")
-    return Prices(on_demand=on_demand, spot=spot)
+    return Prices(on_demand=on_demand, spot=spot), warnings
 
 
 def _shifts(cluster: str, catalog: Catalog, warnings: list[str]) -> ZonalShifts:

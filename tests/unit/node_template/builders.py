@@ -9,7 +9,7 @@ from leeward.model.instance_type import InstanceType
 from leeward.model.launch import LaunchSettings
 from leeward.model.nodegroup import Nodegroup
 from leeward.node_template.build import TAGS_WIN, Sources, expected_node
-from leeward.node_template.choices import choices
+from leeward.node_template.choices import LaunchImages, choices
 from leeward.node_template.resources import NO_CNI_SETTINGS
 
 RAW = json.loads(Path("tests/unit/node_template/instance-types.json").read_text())["InstanceTypes"]
@@ -89,7 +89,7 @@ def an_expected_node(
     group = group or a_group(managed=nodegroup is not None)
     launch = launch or a_launch()
     known = TYPES if types is None else types
-    found = choices(group, launch, nodegroup, known=known, image=image)
+    found = choices(group, launch, nodegroup, known=known, images=LaunchImages(own=image))
     sources = Sources(
         group=group,
         choices=found,

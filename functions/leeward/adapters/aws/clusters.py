@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from leeward.adapters.aws.access import Access
@@ -69,12 +69,19 @@ def cluster_client(clients: AwsClients, clock: Clock, access: Access, *, cluster
     return ClusterClient(cluster, EksKubeConfig(clients, tokens, cluster=cluster, region=region), clock)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterEntry:
+    """Way into the API of each cluster."""
+
+    access: Callable[[ServedCluster], Access]  # the credentials for it
+    event_lost: Callable[[str], None]  # takes a message for each Event that could not be written
+    clients_of: Callable[[ServedCluster], AwsClients] | None = None  # of its account and Region; None: the deployment's
+
+
 class EksClusters:
     """Clusters that the settings name.
 
-    `access` returns the credentials for a cluster, `clients_of` the AWS clients of its account and Region. `event_lost`
-    is called with a message for each Event that could not be written. Methods raise InvalidInputError for a cluster
-    that the settings do not name.
+    Methods raise InvalidInputError for a cluster that the settings do not name.
     """
 
     def __init__(
@@ -84,18 +91,14 @@ class EksClusters:
         served: Sequence[ServedCluster],
         policies: ParameterStorePolicies,
         pauses: KnownPauses,
-        access: Callable[[ServedCluster], Access],
-        event_lost: Callable[[str], None],
-        clients_of: Callable[[ServedCluster], AwsClients] | None = None,
+        entry: ClusterEntry,
     ) -> None:
         self._clients = clients
-        self._clients_of = clients_of or (lambda _: clients)
+        self._entry = entry
         self._clock = clock
         self._served = {cluster.name: cluster for cluster in served}
         self._policies = policies
         self._pauses = pauses
-        self._access = access
-        self._event_lost = event_lost
         self._apis: dict[str, ClusterApi] = {}
 
     def names(self) -> tuple[str, ...]:
@@ -121,9 +124,10 @@ class EksClusters:
 
     def _new_api(self, cluster: ServedCluster) -> ClusterApi:
         region = cluster.region or self._clients.region
-        clients, access = self._clients_of(cluster), self._access(cluster)
+        clients = self._entry.clients_of(cluster) if self._entry.clients_of else self._clients
+        access = self._entry.access(cluster)
         client = cluster_client(clients, self._clock, access, cluster=cluster.name, region=region)
-        return ClusterApi(client, self._event_lost)
+        return ClusterApi(client, self._entry.event_lost)
 
     def _known(self, cluster: str) -> ServedCluster:
         if cluster not in self._served:

@@ -81,10 +81,9 @@ class TopReader:
         if wanted <= self._priced and not _older(self._prices_read, now, kept):
             return
         types, zones = {kind for kind, _ in wanted if kind}, {zone for _, zone in wanted if zone}
-        self._price_warnings = []
         price_list, catalog = self._ports.price_list, self._ports.catalog
-        self._prices = known_prices(
-            price_list, catalog, self._context.cluster, types, sorted(zones), now, self._price_warnings
+        self._prices, self._price_warnings = known_prices(
+            price_list, catalog, self._context.cluster, types, sorted(zones), now
         )
         self._priced, self._prices_read = self._priced | wanted, now
 
