@@ -11,7 +11,7 @@ from leeward.adapters.aws.whole_items import whole_item
 from leeward.errors import ObjectGoneError, RecordChangedError
 from leeward.model.seen import Seen
 from leeward.model.termination import Cause, LaunchPlan, Outcome, Replacement, Status, Subject, TerminationRecord
-from leeward.ports.records import COUNTED, AttemptProgress, Progress
+from leeward.ports.records import COUNTED, AttemptProgress, ClaimProgress
 from simulation.aws.wire import Wire
 from simulation.journal import Journal
 from simulation.open_index import OpenIndex
@@ -97,7 +97,7 @@ class SimClaims:
         begun = replace(there, attempt=attempt, names_taken=names, times=times, blocked_by=(), failure="")
         return self._parsed(self._put(begun))
 
-    def note(self, instance: str, **progress: Unpack[Progress]) -> TerminationRecord:
+    def note(self, instance: str, **progress: Unpack[ClaimProgress]) -> TerminationRecord:
         """Record progress. Version, causes and status stay; a time that is set stays, but for OVERWRITTEN_TIMES."""
         there = self._present(instance)
         noted = replace(

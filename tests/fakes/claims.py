@@ -7,7 +7,7 @@ from typing import Any, Unpack
 
 from leeward.model.seen import Seen
 from leeward.model.termination import Cause, LaunchPlan, Replacement, Subject, TerminationRecord
-from leeward.ports.records import AttemptProgress, Progress
+from leeward.ports.records import AttemptProgress, ClaimProgress
 from simulation.aws.table import SimClaims
 from tests.fakes.builders import DEPLOYMENT
 from tests.fakes.calls import Calls
@@ -56,7 +56,7 @@ class FakeClaims(Calls):
             self._call("begin_attempt")
             return self._table.begin_attempt(instance, after, taken=taken)
 
-    def note(self, instance: str, **progress: Unpack[Progress]) -> TerminationRecord:
+    def note(self, instance: str, **progress: Unpack[ClaimProgress]) -> TerminationRecord:
         """Version, causes and status stay; a time that is set stays, except `retry`, `moved`, `missed`."""
         with self._lock:
             self._call("note")

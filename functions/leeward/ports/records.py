@@ -30,7 +30,7 @@ class _ProgressOfAny(TypedDict, total=False):
     seen: Seen | None
 
 
-class Progress(_ProgressOfAny, total=False):
+class ClaimProgress(_ProgressOfAny, total=False):
     """Progress of a termination, as `Claims.note` writes it."""
 
     heartbeats: Mapping[str, datetime] | None
@@ -85,7 +85,7 @@ class Claims(Protocol):
         """
         ...
 
-    def note(self, instance: str, **progress: Unpack[Progress]) -> TerminationRecord:
+    def note(self, instance: str, **progress: Unpack[ClaimProgress]) -> TerminationRecord:
         """Write progress and return the record as it then stands; never touches version, causes or status. Raises
         ObjectGoneError.
         """

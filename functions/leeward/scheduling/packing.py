@@ -389,7 +389,7 @@ def _new_node(slot: FreeSlot, name: str, pods: Sequence[str]) -> NewNode:
     return NewNode(name=name, template=slot.template.name, zone=place.zone, price=place.price, pods=tuple(pods))
 
 
-class Limits(TypedDict, total=False):
+class PackingLimits(TypedDict, total=False):
     """New nodes that a packing may open, and whether it has to place all pods."""
 
     templates: Sequence[NodeTemplate]
@@ -403,7 +403,7 @@ def attempt(
     *,
     pods: Iterable[PodSpec] = (),
     deleted: bool = False,
-    **limits: Unpack[Limits],
+    **limits: Unpack[PackingLimits],
 ) -> Packing:
     """Return the placements of these pods and of those on the removed nodes; afterwards the world is as it was before.
 
@@ -421,7 +421,7 @@ def attempt(
 
 
 @collector_paused()  # among 100,000 pods it takes half of the time, and finds nothing
-def pack(world: World, pods: Iterable[PodSpec], **limits: Unpack[Limits]) -> Packing:
+def pack(world: World, pods: Iterable[PodSpec], **limits: Unpack[PackingLimits]) -> Packing:
     """Place the pods, permanently unless the caller rolls back.
 
     Where a packing opens more new nodes than the pods' requests need, another order is tried (`fewer_nodes`). Where

@@ -33,7 +33,7 @@ from leeward.errors import AwsUnavailableError, ObjectGoneError, RecordChangedEr
 from leeward.model.seen import Seen
 from leeward.model.termination import Cause, LaunchPlan, Outcome, Replacement, Status, Subject, TerminationRecord
 from leeward.model.times import format_instant
-from leeward.ports.records import COUNTED, AttemptProgress, Progress
+from leeward.ports.records import COUNTED, AttemptProgress, ClaimProgress
 
 if TYPE_CHECKING:
     from leeward.ports.clock import Clock
@@ -58,7 +58,7 @@ class ClaimNotes:
         item = self._table.get(record_key(instance))
         return record_of(item) if item else None
 
-    def note(self, instance: str, **progress: Unpack[Progress]) -> TerminationRecord:
+    def note(self, instance: str, **progress: Unpack[ClaimProgress]) -> TerminationRecord:
         """Write all values in one write; a repeat changes nothing. Raises ObjectGoneError without a record."""
         change = Change()
         _set_progress(change, progress)
@@ -183,7 +183,7 @@ class ClaimNotes:
         return record
 
 
-def _set_progress(change: Change, progress: Progress | AttemptProgress) -> None:
+def _set_progress(change: Change, progress: ClaimProgress | AttemptProgress) -> None:
     _set_times(change, progress.get("times"))
     if boot := progress.get("boot"):
         change.set("boot", boot, keep=True)
