@@ -73,14 +73,7 @@ def _position(identifier: str) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """Node that may be disrupted.
-
-    `price`: dollars an hour; None: unknown. `pods`: pods that would need another node. `cost`: see `disruption_cost`.
-    `workload`: the first pod by name that keeps the node from being empty (`workload_on`), empty if none does.
-    `blocked_by`: why a PodDisruptionBudget or an opt-out keeps a pod on the node. It is set only where the policy's
-    terminationGracePeriod overrides that for drift and expiration; no other method may disrupt the node. `share`: what
-    the node counts in a score; None where its policy is not Balanced.
-    """
+    """Node that may be disrupted."""
 
     node: Node
     group: Group
@@ -88,12 +81,14 @@ class Candidate:
     zone: str
     type: str
     capacity: CapacityType | None
-    price: float | None
-    pods: tuple[PodSpec, ...]
-    cost: float
-    workload: str = ""
+    price: float | None  # dollars an hour; None: unknown
+    pods: tuple[PodSpec, ...]  # that would need another node
+    cost: float  # see `disruption_cost`
+    workload: str = ""  # the first pod by name that keeps the node from being empty (`workload_on`)
+    # Why a PodDisruptionBudget or an opt-out keeps a pod on the node. It is set only where the policy's
+    # terminationGracePeriod overrides that for drift and expiration; no other method may disrupt the node.
     blocked_by: str = ""
-    share: BalancedShare | None = None
+    share: BalancedShare | None = None  # what the node counts in a score; None where its policy is not Balanced
 
     @property
     def name(self) -> str:

@@ -27,45 +27,39 @@ class CommandDecision(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedReplacement:
-    """One node to launch: its group, every type that may come up, the zones in which the pods fit, and its capacity
-    type (None: the group mixes both). `price`: dollars an hour of the most expensive, None where it is not known.
-    """
+    """One node to launch."""
 
     group: str
-    types: tuple[str, ...]
-    zones: tuple[str, ...]
-    capacity: CapacityType | None
-    price: float | None = None
+    types: tuple[str, ...]  # every type that may come up
+    zones: tuple[str, ...]  # in which the pods fit
+    capacity: CapacityType | None  # None: the group mixes both
+    price: float | None = None  # dollars an hour of the most expensive, None where it is not known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """Nodes that are disrupted together. `savings` in dollars an hour, None where a price is not known; `cost`:
-    disruption cost; `score`: under `consolidationPolicy: Balanced`, else None. `placements`: pod (`namespace/name`) to
-    node, new nodes by the scheduler's names. `inputs`: digest of what the choice of new nodes depends on
-    (`targets.launch_inputs`), empty where none is launched or the command is not claimed yet.
-    """
+    """Nodes that are disrupted together."""
 
     decision: CommandDecision
     nodes: tuple[str, ...]
     reason: str
     replacements: tuple[PlannedReplacement, ...] = ()
-    savings: float | None = None
-    cost: float = 0.0
-    score: float | None = None
-    placements: Mapping[str, str] = field(default_factory=dict)
+    savings: float | None = None  # dollars an hour, None where a price is not known
+    cost: float = 0.0  # disruption cost
+    score: float | None = None  # under `consolidationPolicy: Balanced`
+    placements: Mapping[str, str] = field(default_factory=dict)  # pod -> node, new nodes by the scheduler's names
+    # digest of what the choice of new nodes depends on (`targets.launch_inputs`), empty where none is launched or the
+    # command is not claimed yet
     inputs: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MethodVerdict:
-    """Finding of one method about one node. `candidate`: the method considered the node; `stays`: the reason keeps
-    the node, False where it is removed, could be removed by a later run, or was not evaluated in time.
-    """
+    """Finding of one method about one node."""
 
-    candidate: bool
+    candidate: bool  # the method considered the node
     reason: str
-    stays: bool = True
+    stays: bool = True  # the reason keeps it; False: removed, removable by a later run, or not evaluated in time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

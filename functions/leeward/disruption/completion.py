@@ -27,6 +27,7 @@ from leeward.errors import ClusterGoneError, ObjectGoneError
 from leeward.model.counts import count_of
 from leeward.model.group import AZ_REBALANCE
 from leeward.ports import Ports
+from leeward.ports.records import Upgrades
 from leeward.termination.ledger_settlement import Launch, offsetting, request_offset, undone
 from leeward.termination.requests import read_apart
 
@@ -174,9 +175,6 @@ def _request(record: DisruptionRecord, ports: Ports) -> None:
         request_offset(new, by, launch, record.cluster, known.get(by), reason, ports)
 
 
-STEPS = {"end": end, "give-up": give_up, "note-failure": note_failure}
-
-
 def reconcile_disruption(cluster: str, ports: Ports) -> tuple[frozenset[str], str | None]:
     """Return (instances of the open run, the execution that was started for it): one read of the table."""
     record = ports.disruptions.read(cluster)
@@ -185,15 +183,18 @@ def reconcile_disruption(cluster: str, ports: Ports) -> tuple[frozenset[str], st
     if record.open:
         return frozenset(record.nodes.values()), restart(record, ports.disruption_executions, ports.clock)
     if record.suspended or record.raised:
-        restored = restore_groups(record, ports, _upgraded(record, ports))
+        restored = restore_groups(record, ports, _upgraded(record, ports.upgrades))
         if restored != record:
             ports.disruptions.write(restored)
     return frozenset(), None
 
 
-def _upgraded(record: DisruptionRecord, ports: Ports) -> frozenset[str]:
+def _upgraded(record: DisruptionRecord, upgrades: Upgrades) -> frozenset[str]:
     """Return the groups of the record with an open upgrade, which has changed the same sizes: they are restored when it
     has ended.
     """
-    upgrades = {name: ports.upgrades.read(name) for name in {*record.suspended, *record.raised}}
-    return frozenset(name for name, upgrade in upgrades.items() if upgrade is not None and upgrade.ended is None)
+    latest = {name: upgrades.read(name) for name in {*record.suspended, *record.raised}}
+    return frozenset(name for name, upgrade in latest.items() if upgrade is not None and upgrade.ended is None)
+
+
+STEPS = {"end": end, "give-up": give_up, "note-failure": note_failure}

@@ -43,20 +43,18 @@ A_NODE, A_TYPE = 900, 22  # bytes, with what the run will record about them
 
 @dataclass(slots=True)
 class PlannerResult:
-    """Result of one call, by cluster; `upgrades`: executions that `update.auto` has started; `errors` names the
-    clusters and nodes that could not be read or written, `timed_out` the methods whose search the time has ended:
-    `blue: consolidation`; `blocked` the nodes that pods have kept for long, by cluster and namespace.
-    """
+    """Result of one call, by cluster."""
 
     annotated: int = 0
     events: int = 0
     disruptions: list[str] = field(default_factory=list)
     restarted: list[str] = field(default_factory=list)
-    upgrades: list[str] = field(default_factory=list)
+    upgrades: list[str] = field(default_factory=list)  # executions that `update.auto` has started
     paused: list[str] = field(default_factory=list)
-    timed_out: list[str] = field(default_factory=list)
+    timed_out: list[str] = field(default_factory=list)  # methods whose search the time has ended: `blue: consolidation`
+    # nodes that pods have kept for long, by cluster and namespace
     blocked: dict[str, Mapping[str, tuple[str, ...]]] = field(default_factory=dict)
-    errors: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)  # clusters and nodes that could not be read or written
 
     def note(self, what: str, error: LeewardError) -> None:
         """Record one error."""
@@ -117,7 +115,7 @@ class _Planner:
             result.restarted.append(name)
         snapshot = with_newest_images(observe(cluster, ports, record), ports.nodegroups, ports.templates)
         with self.planning:
-            seen = PlanningState(snapshot, SearchTime(search_budget(ports, self.share)))
+            seen = PlanningState(snapshot, SearchTime(search_budget(ports.clock, ports.budget, self.share)))
             changes = changes_in(seen)
             result.blocked[cluster] = long_blocked(seen)
             closed = record is None or not record.open
@@ -150,12 +148,10 @@ class _Planner:
             write_failures(snapshot, ports.upgrades, ports.clusters)
 
 
-def search_budget(ports: Ports, share: float = 1.0) -> TimeBudget:
+def search_budget(clock: Clock, within: TimeBudget | None, share: float = 1.0) -> TimeBudget:
     """Return the budget of one cluster's search that begins now: never the time that writing its result takes."""
-    budget = TimeBudget.of(ports.clock, SEARCH * share)
-    if ports.budget is None:
-        return budget
-    return budget.part(max(0.0, ports.budget.left - AFTER_SEARCH))
+    budget = TimeBudget.of(clock, SEARCH * share)
+    return budget if within is None else budget.part(max(0.0, within.left - AFTER_SEARCH))
 
 
 def claim_disruption(cluster: str, ports: Ports, by: str = "") -> DisruptionRecord | None:
@@ -166,7 +162,7 @@ def claim_disruption(cluster: str, ports: Ports, by: str = "") -> DisruptionReco
         return None
     record = ports.disruptions.read(cluster)
     snapshot = observe(cluster, ports, record)
-    plan = plan_disruption(snapshot, budget=search_budget(ports))
+    plan = plan_disruption(snapshot, budget=search_budget(ports.clock, ports.budget))
     return claim(plan, snapshot, record, ports.disruptions, ports.clock, by)
 
 

@@ -35,19 +35,15 @@ class DisruptionOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchedNode:
-    """New instance of a run: the replacement of a command, in the place in which it was launched.
-
-    `offset_by`: where it replaces no old node in the end, the instance whose termination is requested to offset it.
-    `undone`: its own end has shrunk the group, so that it needs no offset.
-    """
+    """New instance of a run: the replacement of a command, in the place in which it was launched."""
 
     command: int
     replacement: int
     group: str = ""
     zone: str = ""
     subnet: str = ""
-    offset_by: str | None = None
-    undone: bool = False
+    offset_by: str | None = None  # where it replaces no old node, the instance whose termination offsets it
+    undone: bool = False  # its own end has shrunk the group, so that it needs no offset
 
     @property
     def key(self) -> str:
@@ -57,59 +53,45 @@ class LaunchedNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DisruptionRecord:
-    """One run of one cluster. `nodes`: name -> instance of every node that it claims; `members`: name -> its group;
-    `groups`: those of the nodes and those in which it launches. `dropped`: number of a command -> why it is not carried
-    out now.
-
-    `execution` holds the run, the `attempt`th of it. `suspended`: groups whose AZRebalance we have suspended;
-    `raised`: group -> MaxSize before we raised it.
-
-    `orders`: number of a command and of its replacement, `C.R` -> subnets that are still to be tried, `zone/subnet`
-    each, the current one first. `launched`: new instance -> what it is.
-    `requested`: the nodes' terminations have been requested and own them now. `ends`: instance -> `gone`, or `stayed`
-    where it was returned to service or its group replaced it.
-
-    `refusals`: group -> why LaunchInstances does not serve it. `awaited`: `C.R` -> the group whose desired size,
-    `sizes` by group, brings it instead; `before`: group -> its instances, comma between, before that.
-
-    `cooldowns`: group -> when its last run ended, of this run and earlier ones. `retry`: not taken up again before.
-    `requested_by`: who has started it, empty for the planner.
-    `wanted`: group -> what it launches, since when, and what its launches do not bring; `failed`: inputs of a command
-    -> the command whose new node did not serve; `seen`: `GROUP/TYPE` -> what its last Ready nodes showed. All are of
-    this run and earlier ones.
-    """
+    """One run of one cluster."""
 
     cluster: str
     number: int
     method: MethodName
     began: datetime
     commands: tuple[Command, ...]
-    nodes: Mapping[str, str]
-    members: Mapping[str, str]
-    groups: tuple[str, ...]
+    nodes: Mapping[str, str]  # name -> instance of every node that it claims
+    members: Mapping[str, str]  # name of such a node -> its group
+    groups: tuple[str, ...]  # those of the nodes and those in which it launches
     version: int = 0
-    execution: str = ""
-    attempt: int = 0
-    dropped: Mapping[str, str] = field(default_factory=dict)
-    suspended: tuple[str, ...] = ()
-    raised: Mapping[str, int] = field(default_factory=dict)
+    execution: str = ""  # holds the run
+    attempt: int = 0  # number of that execution
+    dropped: Mapping[str, str] = field(default_factory=dict)  # number of a command -> why it is not carried out now
+    suspended: tuple[str, ...] = ()  # groups whose AZRebalance we have suspended
+    raised: Mapping[str, int] = field(default_factory=dict)  # group -> MaxSize before we raised it
+    # number of a command and of its replacement, `C.R` -> subnets still to be tried, `zone/subnet`, the current one first
     orders: Mapping[str, str] = field(default_factory=dict)
-    launched: Mapping[str, LaunchedNode] = field(default_factory=dict)
-    refusals: Mapping[str, str] = field(default_factory=dict)
-    awaited: Mapping[str, str] = field(default_factory=dict)
-    sizes: Mapping[str, int] = field(default_factory=dict)
-    before: Mapping[str, str] = field(default_factory=dict)
-    requested: bool = False
+    launched: Mapping[str, LaunchedNode] = field(default_factory=dict)  # by new instance
+    refusals: Mapping[str, str] = field(default_factory=dict)  # group -> why LaunchInstances does not serve it
+    awaited: Mapping[str, str] = field(default_factory=dict)  # `C.R` -> the group whose desired size brings it instead
+    sizes: Mapping[str, int] = field(default_factory=dict)  # group -> that desired size
+    before: Mapping[str, str] = field(default_factory=dict)  # group -> its instances before that, comma between
+    requested: bool = False  # the nodes' terminations have been requested and own them now
+    # instance -> `gone`, or `stayed` where it was returned to service or its group replaced it
     ends: Mapping[str, str] = field(default_factory=dict)
-    cooldowns: Mapping[str, datetime] = field(default_factory=dict)
-    retry: datetime | None = None
+    cooldowns: Mapping[str, datetime] = field(
+        default_factory=dict
+    )  # group -> end of its last run, this or an earlier one
+    retry: datetime | None = None  # not taken up again before
     ended: datetime | None = None
     outcome: DisruptionOutcome | None = None
     why: str = ""
-    wanted: Mapping[str, WantedLaunch] = field(default_factory=dict)
-    failed: Mapping[str, FailedCommand] = field(default_factory=dict)
-    seen: Mapping[str, RememberedNode] = field(default_factory=dict)
-    requested_by: str = ""
+    wanted: Mapping[str, WantedLaunch] = field(default_factory=dict)  # by group, of this run and earlier ones
+    failed: Mapping[str, FailedCommand] = field(
+        default_factory=dict
+    )  # by inputs of the command, of this and earlier runs
+    seen: Mapping[str, RememberedNode] = field(default_factory=dict)  # by `GROUP/TYPE`, of this run and earlier ones
+    requested_by: str = ""  # who has started it, empty for the planner
 
     @property
     def open(self) -> bool:

@@ -98,7 +98,7 @@ def taint(run: DisruptionRun, _: Mapping[str, Any], ports: Ports) -> DisruptionR
     launching = record.to_launch()
     if launching:
         record = _prepare_groups(record, launching, ports)
-    count = taint_nodes(record, ports)
+    count = taint_nodes(record, ports.clusters, ports.deployment)
     run = replace(run, why=f"tainted {count_of(count, 'node')}; {record.summary}")
     return (
         replace(run, next=DisruptionNext.LAUNCH)

@@ -17,14 +17,15 @@ from leeward.model.node import disruption_taint
 from leeward.model.termination import Cause, Outcome, Status, TerminationRecord
 from leeward.ports import Ports
 from leeward.ports.compute import Instances
+from leeward.ports.kubernetes import Clusters
 from leeward.termination import capacity_ledger
 from leeward.termination.requests import request, subject_of, untaint_unclaimed
 
 
-def taint_nodes(record: DisruptionRecord, ports: Ports) -> int:
+def taint_nodes(record: DisruptionRecord, clusters: Clusters, deployment: str) -> int:
     """Taint and cordon the nodes to be terminated; from then on budgets count them. A node that is gone is skipped."""
-    kubernetes = ports.clusters.kubernetes(record.cluster)
-    taint = disruption_taint(ports.deployment)
+    kubernetes = clusters.kubernetes(record.cluster)
+    taint = disruption_taint(deployment)
     count = 0
     for name, instance in record.to_terminate.items():
         node = kubernetes.node(name)

@@ -148,10 +148,10 @@ def test_a_command_that_the_time_does_not_let_be_checked_holds_no_longer():
 class TestTheFunction:
     def test_the_time_of_a_search_follows_from_that_of_the_function(self):
         system = FakeSystem()
-        assert search_budget(system.ports).left == SEARCH
-        assert search_budget(system.ports, 0.5).left == SEARCH / 2
-        assert search_budget(system.ports.for_seconds(150)).left == 150 - AFTER_SEARCH
-        assert search_budget(system.ports.for_seconds(60)).left == 0
+        assert search_budget(system.ports.clock, None).left == SEARCH
+        assert search_budget(system.ports.clock, None, 0.5).left == SEARCH / 2
+        assert search_budget(system.ports.clock, system.ports.for_seconds(150).budget).left == 150 - AFTER_SEARCH
+        assert search_budget(system.ports.clock, system.ports.for_seconds(60).budget).left == 0
 
     def test_the_log_names_the_methods_and_a_metric_counts_them(self, capsys):
         telemetry.decided(PlannerResult(timed_out=["blue: consolidation", "blue: drift", "green: drift"]))
