@@ -55,15 +55,7 @@ class ProtectionOwner:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeInputs:
-    """One node and everything that can hold up its termination.
-
-    `policy` None: no policy selects its group, and the defaults are used. `deadline`: when the node is terminated in
-    any case. `drain_ends`: when the drain under way stops waiting; None: no drain is under way. `detaching_since`: end
-    of the drain, from which on its volumes are waited for; None: not yet. `pods_elsewhere`: pods with claims that are
-    on other nodes or on none. `instance_ended`: EC2 has ended the instance, so no pod blocks any more.
-    `protection_owner`: the owner that the node's `kept-for` names. `blocked_by`: obstacles that the drain under way has
-    recorded, one line a pod. `surged`: pods that get a second replica before they leave, `namespace/name`.
-    """
+    """One node and everything that can hold up its termination."""
 
     node: Node
     pods: tuple[Pod, ...]
@@ -71,17 +63,17 @@ class NodeInputs:
     daemon_sets: frozenset[str] = frozenset()
     volumes: tuple[HeldVolume, ...] = ()
     group: str | None = None
-    policy: NodePolicy | None = None
+    policy: NodePolicy | None = None  # None: no policy selects its group, and the defaults are used
     hooks: tuple[WaitingHook, ...] = ()
-    deadline: datetime | None = None
-    drain_ends: datetime | None = None
+    deadline: datetime | None = None  # when the node is terminated in any case
+    drain_ends: datetime | None = None  # when the drain under way stops waiting; None: no drain is under way
     options: DrainOptions = BY_POLICY
-    detaching_since: datetime | None = None
-    pods_elsewhere: tuple[Pod, ...] = ()
-    instance_ended: bool = False
-    protection_owner: ProtectionOwner | None = None
-    blocked_by: tuple[str, ...] = ()
-    surged: frozenset[str] = frozenset()
+    detaching_since: datetime | None = None  # end of the drain, from which on its volumes are waited for; None: not yet
+    pods_elsewhere: tuple[Pod, ...] = ()  # pods with claims that are on other nodes or on none
+    instance_ended: bool = False  # EC2 has ended the instance, so no pod blocks any more
+    protection_owner: ProtectionOwner | None = None  # the owner that the node's `kept-for` names
+    blocked_by: tuple[str, ...] = ()  # obstacles that the drain under way has recorded, one line a pod
+    surged: frozenset[str] = frozenset()  # pods that get a second replica before they leave, `namespace/name`
 
 
 def waiting_hooks(

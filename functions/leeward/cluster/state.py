@@ -24,27 +24,21 @@ NO_SHIFTS: Facet[ZonalShifts] = Known(NOT_SHIFTED)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterState:
-    """State of a cluster. `groups`: all of the cluster, by name; `instances` by id, as far as EC2 was asked and knows
-    them: the tag of any other instance is unknown.
-
-    Facets: `node_list`; `claims`: instances with an open termination; `records`: the open records of all clusters, by
-    instance; `executions`: names of the open executions of terminations; `disrupted`: instances of the open disruption
-    run; `impaired`: failing status checks, by instance; `node_repair`: EKS' node auto repair, by managed group;
-    `shifts`: zonal shifts, none unless they were loaded.
-    """
+    """State of a cluster, in facets that were loaded or not."""
 
     cluster: str
     policies: ClusterPolicies
-    groups: Mapping[str, Group] = field(default_factory=dict)
+    groups: Mapping[str, Group] = field(default_factory=dict)  # all of the cluster, by name
+    # by id, as far as EC2 was asked and knows them: the tag of any other instance is unknown
     instances: Mapping[str, Instance] = field(default_factory=dict)
     node_list: Facet[tuple[Node, ...]] = NOT_LOADED
-    claims: Facet[frozenset[str]] = NOT_LOADED
-    records: Facet[Mapping[str, TerminationRecord]] = NOT_LOADED
-    executions: Facet[frozenset[str]] = NOT_LOADED
-    disrupted: Facet[frozenset[str]] = NOT_LOADED
-    impaired: Facet[Mapping[str, Impairment]] = NOT_LOADED
-    shifts: Facet[ZonalShifts] = NO_SHIFTS
-    node_repair: Facet[Mapping[str, NodeRepair]] = NOT_LOADED
+    claims: Facet[frozenset[str]] = NOT_LOADED  # instances with an open termination
+    records: Facet[Mapping[str, TerminationRecord]] = NOT_LOADED  # the open records of all clusters, by instance
+    executions: Facet[frozenset[str]] = NOT_LOADED  # names of the open executions of terminations
+    disrupted: Facet[frozenset[str]] = NOT_LOADED  # instances of the open disruption run
+    impaired: Facet[Mapping[str, Impairment]] = NOT_LOADED  # failing status checks, by instance
+    shifts: Facet[ZonalShifts] = NO_SHIFTS  # none unless they were loaded
+    node_repair: Facet[Mapping[str, NodeRepair]] = NOT_LOADED  # EKS' node auto repair, by managed group
     _group_of: Mapping[str, Group] = field(init=False, repr=False, compare=False)
     _node_of: Mapping[str, Node] = field(init=False, repr=False, compare=False)
     _policy_of: Mapping[str, NodePolicy | None] = field(init=False, repr=False, compare=False)

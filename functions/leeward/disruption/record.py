@@ -69,7 +69,7 @@ class DisruptionRecord:
     dropped: Mapping[str, str] = field(default_factory=dict)  # number of a command -> why it is not carried out now
     suspended: tuple[str, ...] = ()  # groups whose AZRebalance we have suspended
     raised: Mapping[str, int] = field(default_factory=dict)  # group -> MaxSize before we raised it
-    # number of a command and of its replacement, `C.R` -> subnets still to be tried, `zone/subnet`, the current one first
+    # number of a command and of its replacement, `C.R` -> `zone/subnet` still to be tried, the current one first
     orders: Mapping[str, str] = field(default_factory=dict)
     launched: Mapping[str, LaunchedNode] = field(default_factory=dict)  # by new instance
     refusals: Mapping[str, str] = field(default_factory=dict)  # group -> why LaunchInstances does not serve it
@@ -79,17 +79,13 @@ class DisruptionRecord:
     requested: bool = False  # the nodes' terminations have been requested and own them now
     # instance -> `gone`, or `stayed` where it was returned to service or its group replaced it
     ends: Mapping[str, str] = field(default_factory=dict)
-    cooldowns: Mapping[str, datetime] = field(
-        default_factory=dict
-    )  # group -> end of its last run, this or an earlier one
+    cooldowns: Mapping[str, datetime] = field(default_factory=dict)  # group -> when its last run ended, of any run
     retry: datetime | None = None  # not taken up again before
     ended: datetime | None = None
     outcome: DisruptionOutcome | None = None
     why: str = ""
     wanted: Mapping[str, WantedLaunch] = field(default_factory=dict)  # by group, of this run and earlier ones
-    failed: Mapping[str, FailedCommand] = field(
-        default_factory=dict
-    )  # by inputs of the command, of this and earlier runs
+    failed: Mapping[str, FailedCommand] = field(default_factory=dict)  # by its inputs, of this run and earlier ones
     seen: Mapping[str, RememberedNode] = field(default_factory=dict)  # by `GROUP/TYPE`, of this run and earlier ones
     requested_by: str = ""  # who has started it, empty for the planner
 

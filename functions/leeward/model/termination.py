@@ -29,22 +29,19 @@ OVERDUE = timedelta(minutes=5)  # EC2 takes an instance within seconds of the mo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrainOptions:
-    """Flags of one drain. None: as the policy says. `skip_wait_for_delete`: how long past its deletion deadline a pod
-    is waited for. `keep`: the instance stays in service, and its node cordoned, once the pods have left.
-
-    `voluntary`: the cause is a disruption run, so that `safe-to-evict: "true"` lifts the policy's refusals. Each step
-    reads it from the record's causes, so it is not kept. `deadline`: a deadline as `terminationGracePeriod` sets one;
-    the table keeps it with the cause that brings it.
-    """
+    """Flags of one drain. None: as the policy says."""
 
     evict_unmanaged: bool | None = None
     delete_local_data: bool | None = None
     ignore_daemon_sets: bool = True
     disable_eviction: bool = False
     grace_seconds: int | None = None
-    skip_wait_for_delete: timedelta | None = None
-    keep: bool = False
+    skip_wait_for_delete: timedelta | None = None  # how long past its deletion deadline a pod is waited for
+    keep: bool = False  # the instance stays in service, and its node cordoned, once the pods have left
+    # the cause is a disruption run, so that `safe-to-evict: "true"` lifts the policy's refusals; each step reads it
+    # from the record's causes, so it is not kept
     voluntary: bool = False
+    # as `terminationGracePeriod` sets one; the table keeps it with the cause that brings it
     deadline: datetime | None = None
 
     @classmethod
@@ -160,30 +157,27 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cause:
-    """Reason to terminate. `id` is the same on every redelivery of its event, so that a duplicate adds nothing.
+    """Reason to terminate."""
 
-    `deadline`: when EC2 takes the instance, when the hook times out, or the `--deadline` of a manual drain, by kind;
-    `leeward.model.termination` says which of them count. `hook_default`: the result of the hook when it times out, None
-    if not known. `force`: pods that do not leave in time are deleted, whatever the policy says. `options`: the flags of
-    a manual drain. `state`: of a state change, EC2's state when it was asked about the message; empty if it was not
-    asked, or reported another. `surge`: of a surplus, the surge instance that this termination has to offset. `reboot`:
-    the instance stays, and is rebooted once its pods have left. `together`: how many instances EC2 takes that were
-    claimed within about a minute, this one among them; 0 where EC2 takes none.
-    """
-
-    id: str
+    id: str  # the same on every redelivery of its event, so that a duplicate adds nothing
     kind: CauseKind
     at: datetime
+    # when EC2 takes the instance, when the hook times out, or the `--deadline` of a manual drain, by kind; the
+    # functions below say which of them count
     deadline: datetime | None = None
     reason: str = ""
     hook: str | None = None  # the lifecycle hook that waits for Leeward, if one brought this cause
     hook_ours: bool = False
-    hook_default: HookResult | None = None
-    force: bool = False
-    options: DrainOptions | None = None
+    hook_default: HookResult | None = None  # result of the hook when it times out, None if not known
+    force: bool = False  # pods that do not leave in time are deleted, whatever the policy says
+    options: DrainOptions | None = None  # flags of a manual drain
+    # of a state change, EC2's state when it was asked about the message; empty if it was not asked, or reported
+    # another
     state: str = ""
-    surge: SurgeInstance | None = None
-    reboot: Reboot | None = None
+    surge: SurgeInstance | None = None  # of a surplus, the surge instance that this termination has to offset
+    reboot: Reboot | None = None  # the instance stays, and is rebooted once its pods have left
+    # number of instances that EC2 takes and that were claimed within about a minute, this one among them; 0 where
+    # EC2 takes none
     together: int = 0
     awaits_launch: bool = False  # of an upgrade that requests the offset of a launch later: the empty node waits for it
     withdrawn: bool = False  # AWS or its operator has taken it back: it decides nothing, and may join again
@@ -253,50 +247,44 @@ class LaunchPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TerminationRecord:
-    """Claim of one `deployment` on an instance. `version` grows with every cause that joins; `attempt` with every new
-    execution.
-
-    `period` grows whenever a closed record is opened again. `causes` are those of the present period, and nothing else
-    decides; `earlier_causes` (of earlier periods, and those that were taken back) identify duplicates and serve
-    reports; an open record without causes is cancelled. `surge_period`: the period in
-    which `plan` and `replacement` were made. A replacement that is not settled in `offsets` outlives its period.
-    `times` keys: claimed, tainted, replacement, draining, until (when its drain gives up), drained, terminating,
-    terminated, removed, closed, retry; `evicting`: its load balancers have deregistered it, or were not waited for;
-    `begun`: the first drain of the period, from which a terminationGracePeriod counts; `held`: first heartbeat;
-    `moved`: when a pod of it last left or was terminating; `unreached`: when the load balancers' API was first not
-    reached; `refused`: when AWS did not take the requests that come before the drain. `names_taken`: attempts
-    that were skipped, because a closed execution of an earlier record had the name. `answered`: our hooks were
-    completed; `seen`: the last observation of EC2 and Auto Scaling, in this period.
-    `failure`: why the present attempt failed. `surges`: Deployment (namespace/name) that has a second replica for now
-    -> whether that is known to be so, or only about to be. `offsets`: surge instance that this termination had to
-    offset -> how that was settled, decided once: by its own end, or by that of another instance. `boot`: boot id of the
-    node when its drain began, where the period asks for a reboot. `reboots`: boot id before a reboot that Leeward has
-    requested -> when; no boot is ended twice, and the reboots of a day are counted across periods.
-    """
+    """Claim of one deployment on an instance. An open record without causes is cancelled."""
 
     subject: Subject
     status: Status
-    attempt: int
-    version: int
-    causes: tuple[Cause, ...]
+    attempt: int  # grows with every new execution
+    version: int  # grows with every cause that joins
+    causes: tuple[Cause, ...]  # those of the present period, and nothing else decides
+    # By name: claimed, tainted, replacement, draining, until (when its drain gives up), drained, terminating,
+    # terminated, removed, closed, retry; `evicting`: its load balancers have deregistered it, or were not waited
+    # for; `begun`: the first drain of the period, from which a terminationGracePeriod counts; `held`: first
+    # heartbeat; `moved`: when a pod of it last left or was terminating; `unreached`: when the load balancers' API
+    # was first not reached; `refused`: when AWS did not take the requests that come before the drain; `answered`:
+    # our hooks were completed.
     times: Mapping[str, datetime] = field(default_factory=dict)
-    replacement: Replacement | None = None
+    replacement: Replacement | None = None  # outlives its period while it is not settled in `offsets`
     plan: LaunchPlan | None = None
+    # surge instance that this termination had to offset -> how that was settled, decided once: by its own end, or
+    # by that of another instance
     offsets: Mapping[SurgeInstance, Settlement] = field(default_factory=dict)
     blocked_by: tuple[str, ...] = ()
     pods_evicted: int = 0
     heartbeats: Mapping[str, datetime] = field(default_factory=dict)  # hook name -> last heartbeat
     token: str | None = None
     outcome: Outcome | None = None
-    failure: str = ""
+    failure: str = ""  # why the present attempt failed
+    # Deployment (namespace/name) that has a second replica for now -> whether that is known to be so, or only about
+    # to be
     surges: Mapping[str, bool] = field(default_factory=dict)
-    period: int = 1
+    period: int = 1  # grows whenever a closed record is opened again
+    # of earlier periods, and those that were taken back: they identify duplicates and serve reports
     earlier_causes: tuple[Cause, ...] = ()
-    surge_period: int = 1
+    surge_period: int = 1  # the period in which `plan` and `replacement` were made
     deployment: str = ""
-    names_taken: int = 0
-    seen: Seen | None = None
-    boot: str = ""
+    names_taken: int = 0  # attempts that were skipped, because a closed execution of an earlier record had the name
+    seen: Seen | None = None  # last observation of EC2 and Auto Scaling, in this period
+    boot: str = ""  # boot id of the node when its drain began, where the period asks for a reboot
+    # boot id before a reboot that Leeward has requested -> when; no boot is ended twice, and the reboots of a day
+    # are counted across periods
     reboots: Mapping[str, datetime] = field(default_factory=dict)
 
     @property

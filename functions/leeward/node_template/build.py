@@ -47,10 +47,7 @@ class Sources:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpectedNode:
     """Node that does not exist yet. Amounts as `leeward.model.quantity` counts them; without cpu and memory where the
-    instance type is not known, so that no pod seems to fit. `warnings`: assumptions and skipped inputs; `provenance`:
-    how far each group of attributes can be relied on; `zone_labels`: those that only nodes of a zone are known to
-    carry; `estimated`: keys of labels that a script alone promises; `contradicted`: those of them of which a tag and
-    the user data name different values.
+    instance type is not known, so that no pod seems to fit.
     """
 
     name: str
@@ -59,11 +56,12 @@ class ExpectedNode:
     taints: tuple[Taint, ...]
     capacity: Mapping[str, int]
     allocatable: Mapping[str, int]
-    warnings: tuple[str, ...] = ()
-    provenance: Origins = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()  # assumptions and skipped inputs
+    provenance: Origins = field(default_factory=dict)  # how far each group of attributes can be relied on
+    # those that only nodes of a zone are known to carry
     zone_labels: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    estimated: frozenset[str] = frozenset()
-    contradicted: frozenset[str] = frozenset()
+    estimated: frozenset[str] = frozenset()  # keys of labels that a script alone promises
+    contradicted: frozenset[str] = frozenset()  # those of them of which a tag and the user data name different values
 
     def to_json(self) -> dict[str, Any]:
         """Return a Node object as `kubectl get node -o json` shows one (docs/schema/template.json); it is Ready."""

@@ -34,38 +34,35 @@ from leeward.snapshot.launchable import Launchable, price_of
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterSnapshot(ClusterState):
-    """State of a cluster with everything that planning needs. `hooks` and `launchables` by group name, `subnets` and
-    `types` by id or name; `daemon_sets` as namespace/name. The nodes are always known.
-
-    `node_specs`, `pod_specs` and `daemon_specs` are the input of `leeward.scheduling.World`: all nodes, all pods that
-    have not finished, and the pod of each DaemonSet. `launchables` has only the selected groups. `launched_from`:
-    launch settings by instance, where they can still be read. `last_disruptions`: when the last run of a group ended;
-    `blocked_groups`: group -> why no other run may disrupt its nodes now; `terminating`: instances whose termination is
-    requested and that may not carry a taint yet; `newest_images`: group -> image to which `update.auto` would upgrade
-    it, read for fn disruption-planner alone. `wanted_launches` by group and `failed_commands` by their inputs: what
-    earlier runs remember. `warnings`: missing or assumed inputs, a sentence each.
+    """State of a cluster with everything that planning needs. The nodes are always known. `node_specs`, `pod_specs` and
+    `daemon_specs` are the input of `leeward.scheduling.World`.
     """
 
     now: datetime
     pods: tuple[Pod, ...] = ()
     budgets: tuple[PodDisruptionBudget, ...] = ()
-    daemon_sets: frozenset[str] = frozenset()
-    hooks: Mapping[str, Sequence[LifecycleHook]] = field(default_factory=dict)
-    subnets: Mapping[str, Subnet] = field(default_factory=dict)
-    types: Mapping[str, InstanceType] = field(default_factory=dict)
+    daemon_sets: frozenset[str] = frozenset()  # namespace/name
+    hooks: Mapping[str, Sequence[LifecycleHook]] = field(default_factory=dict)  # by group
+    subnets: Mapping[str, Subnet] = field(default_factory=dict)  # by id
+    types: Mapping[str, InstanceType] = field(default_factory=dict)  # by name
     prices: Prices = field(default_factory=Prices)
-    node_specs: tuple[NodeSpec, ...] = ()
-    pod_specs: tuple[PodSpec, ...] = ()
-    daemon_specs: tuple[PodSpec, ...] = ()
-    launchables: Mapping[str, Launchable] = field(default_factory=dict)
+    node_specs: tuple[NodeSpec, ...] = ()  # all nodes
+    pod_specs: tuple[PodSpec, ...] = ()  # all pods that have not finished
+    daemon_specs: tuple[PodSpec, ...] = ()  # the pod of each DaemonSet
+    launchables: Mapping[str, Launchable] = field(default_factory=dict)  # by group, of the selected ones alone
+    # launch settings by instance, where they can still be read
     launched_from: Mapping[str, LaunchSettings] = field(default_factory=dict)
-    last_disruptions: Mapping[str, datetime] = field(default_factory=dict)
+    last_disruptions: Mapping[str, datetime] = field(default_factory=dict)  # group -> when its last run ended
+    # group -> why no other run may disrupt its nodes now
     blocked_groups: Mapping[str, str] = field(default_factory=dict)
+    # instances whose termination is requested and that may not carry a taint yet
     terminating: frozenset[str] = frozenset()
+    # group -> image to which `update.auto` would upgrade it, read for fn disruption-planner alone
     newest_images: Mapping[str, str] = field(default_factory=dict)
-    wanted_launches: Mapping[str, WantedLaunch] = field(default_factory=dict)
+    wanted_launches: Mapping[str, WantedLaunch] = field(default_factory=dict)  # by group: what earlier runs remember
+    # by their inputs: what earlier runs remember
     failed_commands: Mapping[str, FailedCommand] = field(default_factory=dict)
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()  # missing or assumed inputs, a sentence each
     _pods_on: dict[str, list[Pod]] = field(init=False, repr=False, compare=False)
     _node_named: dict[str, Node] = field(init=False, repr=False, compare=False)
 

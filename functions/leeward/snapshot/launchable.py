@@ -33,29 +33,25 @@ ALIAS = "resolve:ssm:"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launchable:
-    """Launches of one group.
-
-    `types`: instance types, in the group's order. `zones`: zones with a subnet of the group. `subnets`: subnet ids by
-    zone. `capacity` None: the group mixes on-demand and spot. `expected`: node by instance type. `template`: one node
-    that stands for all types, with the smallest allocatable of each resource, the labels that all types have
-    (those in which they differ are variants) and every taint that any has; it has one offering per zone. `prices`:
-    dollars an hour of the most expensive type, by zone; a zone with a type of unknown price is absent. `left`: MaxSize
-    less desired size, at least 0. `launches`: launch settings by type, None where they cannot be read; `observed`: what
-    nodes of the type show, or showed before the group had none. `own`: overrides with a launch of their own, by type.
-    """
+    """Launches of one group."""
 
     group: str
-    types: tuple[str, ...]
-    zones: tuple[str, ...]
-    subnets: Mapping[str, tuple[str, ...]]
-    capacity: CapacityType | None
-    expected: Mapping[str, ExpectedNode]
+    types: tuple[str, ...]  # instance types, in the group's order
+    zones: tuple[str, ...]  # with a subnet of the group
+    subnets: Mapping[str, tuple[str, ...]]  # ids by zone
+    capacity: CapacityType | None  # None: the group mixes on-demand and spot
+    expected: Mapping[str, ExpectedNode]  # by instance type
+    # one node that stands for all types, with the smallest allocatable of each resource, the labels that all types
+    # have (those in which they differ are variants) and every taint that any has; it has one offering per zone
     template: NodeTemplate
+    # dollars an hour of the most expensive type, by zone; a zone with a type of unknown price is absent
     prices: Mapping[str, float] = field(default_factory=dict)
-    left: int = 0
+    left: int = 0  # MaxSize less desired size, at least 0
+    # by type, None where they cannot be read
     launches: Mapping[str, LaunchSettings | None] = field(default_factory=dict)
+    # what nodes of the type show, or showed before the group had none
     observed: Mapping[str, Observed] = field(default_factory=dict)
-    own: Mapping[str, Override] = field(default_factory=dict)
+    own: Mapping[str, Override] = field(default_factory=dict)  # overrides with a launch of their own, by type
     warnings: tuple[str, ...] = ()
 
     def launch_of(self, instance_type: str) -> LaunchSettings | None:
