@@ -13,6 +13,7 @@ from typing import Any
 from leeward.cli.context import ClusterContext, context_of
 from leeward.cli.output import emit
 from leeward.cli.tables import Table
+from leeward.cluster.joins import nodes_by_instance
 from leeward.errors import InvalidInputError, LeewardError
 from leeward.interruption.decide import decide, malformed
 from leeward.interruption.decision import Action, Decision, HookAnswer, RecordOutcome
@@ -20,7 +21,6 @@ from leeward.interruption.fields import MalformedMessageError
 from leeward.interruption.lookup import look_up, name_instances
 from leeward.interruption.parse import parse
 from leeward.interruption.world import World
-from leeward.model.instance_nodes import nodes_by_instance
 from leeward.model.message import InterruptionMessage, Message, MessageKind, hook_of
 from leeward.model.termination import Status, TerminationRecord, execution_name
 from leeward.model.times import format_instant

@@ -1,8 +1,8 @@
 """Group that holds one instance now, for readers that load no state of a whole cluster."""
 
+from leeward.cluster.joins import group_name
 from leeward.model.group import Group
 from leeward.model.instance import Instance
-from leeward.policy.selection import group_name
 from leeward.ports.autoscaling import Groups
 
 

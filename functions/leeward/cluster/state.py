@@ -7,17 +7,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from leeward.cluster.facets import NOT_LOADED, Facet, Known, known_or, required
+from leeward.cluster.joins import group_name, listed_groups, nodes_by_instance
 from leeward.model import well_known
 from leeward.model.group import Group
 from leeward.model.instance import Instance
-from leeward.model.instance_nodes import nodes_by_instance
 from leeward.model.instance_status import Impairment
 from leeward.model.node import Node
 from leeward.model.nodegroup import NodeRepair
 from leeward.model.termination import TerminationRecord
 from leeward.model.zonal_shift import NOT_SHIFTED, ZonalShifts
 from leeward.policy.document import ClusterPolicies, NodePolicy
-from leeward.policy.selection import group_name, listed_groups, policy_for
+from leeward.policy.selection import policy_for
 
 NO_SHIFTS: Facet[ZonalShifts] = Known(NOT_SHIFTED)
 
@@ -77,7 +77,7 @@ class ClusterState:
 
     def node_of(self, instance: str) -> Node | None:
         """Return the Node of the instance, or None if there is none or the nodes were not read. Of two Nodes
-        with the same instance one stands for it (`model.instance_nodes`).
+        with the same instance one stands for it (`cluster.joins`).
         """
         return self._node_of.get(instance)
 

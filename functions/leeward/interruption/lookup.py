@@ -7,12 +7,12 @@ from datetime import datetime
 from functools import partial
 from typing import TypeVar
 
+from leeward.cluster.joins import nodes_by_instance
 from leeward.errors import LeewardError
 from leeward.interruption.recorded import TAKEN, Recorded, by_name_alone, recorded, worth_reading
 from leeward.interruption.world import Place, World
 from leeward.isolation import Executor, attempt, in_turn, isolate_errors
 from leeward.model.instance import cluster_of
-from leeward.model.instance_nodes import nodes_by_instance
 from leeward.model.message import (
     WARM_POOL,
     CapacityBlockExpiration,

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from leeward.cluster.joins import group_name, listed_groups
 from leeward.model import well_known
 from leeward.model.group import Group, LifecycleHook
 from leeward.model.instance import CapacityType, Instance, cluster_of
 from leeward.model.node import Node
 from leeward.model.termination import Subject
 from leeward.policy.document import ClusterPolicies, NodePolicy
-from leeward.policy.selection import group_name, listed_groups, policy_for
+from leeward.policy.selection import policy_for
 
 if TYPE_CHECKING:
     from leeward.model.instance_status import ScheduledEvent

@@ -1,30 +1,13 @@
-"""Joins that every reader of a cluster shares: the group that holds an instance, the policy that selects a group, and
-the lifecycle hooks that are Leeward's (docs/designs/cluster-state.md)."""
+"""Selection that every reader of a cluster shares: the policy that selects a group, and the lifecycle hooks that are
+Leeward's (docs/designs/cluster-state.md)."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 
 from leeward.model import well_known
-from leeward.model.group import Group, LifecycleHook
-from leeward.model.instance import Instance
+from leeward.model.group import LifecycleHook
 from leeward.model.well_known import is_hook_mark
 from leeward.policy.document import GroupSelector, NodePolicy
-
-
-def listed_groups(groups: Iterable[Group]) -> dict[str, str]:
-    """Return the name of the group that lists each instance. Of two groups that list it the later one counts: the
-    groups are listed page by page, and an instance that moved in between is on an earlier page by what it was.
-    """
-    return {member.id: group.name for group in groups for member in group.instances}
-
-
-def group_name(listed: str | None, instance: Instance | None) -> str | None:
-    """Return the group that holds an instance: the one that lists it (`listed`), else the one that its tag names.
-
-    The list comes first because Auto Scaling keeps it, and EC2 shows a tag that an attach or a detach has changed some
-    seconds later. The tag decides for members that no list has: those of a warm pool, and those that have just ended.
-    """
-    return listed or (instance.group if instance is not None else None)
 
 
 def selects(selector: GroupSelector, group: str, tags: Mapping[str, str]) -> bool:

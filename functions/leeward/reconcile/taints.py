@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 
 from leeward.cluster.facets import required
+from leeward.cluster.joins import duplicates
 from leeward.cluster.state import ClusterState
-from leeward.model.instance_nodes import duplicates
 from leeward.model.lifecycle import IN_POOL, role_of
 from leeward.model.node import Node
 from leeward.model.termination import Status, TerminationRecord

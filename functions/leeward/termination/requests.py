@@ -9,13 +9,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from leeward.cluster.joins import group_name
 from leeward.errors import LeewardError, NewerRecordError, RecordChangedError, UnexpectedError
 from leeward.isolation import attempt
 from leeward.model.instance import Instance, cluster_of
 from leeward.model.node import Node, disruption_taint
 from leeward.model.termination import Cause, Status, Subject, TerminationRecord
 from leeward.model.times import format_instant
-from leeward.policy.selection import group_name
 from leeward.ports import Ports
 from leeward.ports.kubernetes import Kubernetes
 from leeward.ports.records import Claims

@@ -11,12 +11,12 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import Enum, auto
 
+from leeward.cluster.joins import nodes_by_instance
 from leeward.errors import InvalidInputError
 from leeward.model import well_known
 from leeward.model.group import TERMINATING as TERMINATE_TRANSITION
 from leeward.model.group import Group, GroupFacts, LifecycleHook
 from leeward.model.instance import ENDED, Instance
-from leeward.model.instance_nodes import nodes_by_instance
 from leeward.model.lifecycle import (
     IN_POOL,
     IN_SERVICE,

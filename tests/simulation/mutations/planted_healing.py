@@ -197,7 +197,7 @@ OF_STATE = (
         story="takes the group that EC2 shows, which an attach changes some seconds later",
         edits=(
             edit(
-                "leeward.policy.selection.group_name",
+                "leeward.cluster.joins.group_name",
                 "listed or (instance.group if instance is not None else None)",
                 "(instance.group if instance is not None else None) or listed",
             ),

@@ -6,9 +6,9 @@ from datetime import timedelta
 import pytest
 
 from leeward.cluster.facets import NOT_LOADED, Known, Unavailable, known_or, load, required
+from leeward.cluster.joins import group_name, listed_groups
 from leeward.cluster.state import ClusterState
 from leeward.errors import ClusterUnreachableError, FacetUnavailableError, UnexpectedError
-from leeward.policy.selection import group_name, listed_groups
 from tests.fakes.builders import a_group, a_node, a_policy, an_instance, policies
 
 INSTANCE = "i-0abc"

@@ -6,7 +6,7 @@ from itertools import permutations
 
 import pytest
 
-from leeward.model.instance_nodes import duplicates, nodes_by_instance
+from leeward.cluster.joins import duplicates, nodes_by_instance
 from tests.fakes.builders import LAUNCHED, a_node, an_instance
 
 I = "i-0abc"  # noqa: E741

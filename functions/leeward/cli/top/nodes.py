@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from leeward.budgets.pdb import PdbIndex, blocking_budgets
+from leeward.cluster.joins import group_name
 from leeward.disruption.do_not_disrupt import node_opt_outs, pod_opt_outs
 from leeward.model import well_known
 from leeward.model.facts import Prices
@@ -17,7 +18,6 @@ from leeward.model.node import Node
 from leeward.model.pod import FINISHED, Pod, PodDisruptionBudget
 from leeward.model.quantity import CPU, MEMORY, PODS, amount
 from leeward.model.termination import TerminationRecord
-from leeward.policy.selection import group_name
 from leeward.scheduling.pods import as_held, pod_requests
 from leeward.snapshot.launchable import price_of
 

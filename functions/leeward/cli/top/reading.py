@@ -9,13 +9,13 @@ from typing import TypeVar
 
 from leeward.cli.context import ClusterContext
 from leeward.cli.top.nodes import OfferedNode, TopFacts, offered_node, running_pod
+from leeward.cluster.joins import listed_groups
 from leeward.errors import LeewardError, ObjectGoneError
 from leeward.isolation import attempt
 from leeward.model import well_known
 from leeward.model.facts import Prices
 from leeward.model.instance import Instance
 from leeward.model.termination import Status, TerminationRecord
-from leeward.policy.selection import listed_groups
 from leeward.ports.kubernetes import Listed
 from leeward.snapshot.gather import known_prices
 

@@ -10,10 +10,10 @@ from typing import Any, Self
 from leeward.budgets.disruption_budgets import allowance_among, upgrade_budgets
 from leeward.budgets.pdb import PdbIndex, refusal
 from leeward.budgets.usage import CountedNode, counted
+from leeward.cluster.joins import nodes_by_instance
 from leeward.model.alarm import AlarmReading
 from leeward.model.group import Group
 from leeward.model.image import Image
-from leeward.model.instance_nodes import nodes_by_instance
 from leeward.model.instance_type import InstanceType
 from leeward.model.load_balancing import Service
 from leeward.model.nodegroup import Nodegroup
