@@ -21,7 +21,6 @@ from leeward.model.launch import LaunchSettings
 from leeward.model.node import Node
 from leeward.model.planning_memory import WantedLaunch
 from leeward.model.times import format_instant
-from leeward.policy.document import NodePolicy
 from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.snapshot.launchable import Launchable
 
@@ -175,7 +174,8 @@ def wanted_digest(snapshot: ClusterSnapshot, group: Group) -> str:
     if not all(launches):
         return ""
     tags = sorted((key, value) for key, value in group.tags.items() if key.startswith(_TEMPLATE_TAGS))
-    asked = _asked(policy)
+    node = policy.node
+    asked = repr((policy.requirements, sorted(node.labels.items()), node.taints, node.annotations))
     capacity = launchable.capacity
     return _hash(repr((launches, sorted(group.subnets), sorted(group.zones), launchable.types, capacity, tags, asked)))
 
@@ -243,10 +243,6 @@ def propagated_over(group: Group, tags: Iterable[str]) -> dict[str, str]:
     Scaling, "Tag Auto Scaling groups and instances").
     """
     return {key: group.tags[key] for key in tags if key in group.propagated and key in group.tags}
-
-
-def _asked(policy: NodePolicy) -> str:
-    return repr((policy.requirements, sorted(policy.node.labels.items()), policy.node.taints, policy.node.annotations))
 
 
 def _hash(text: str) -> str:

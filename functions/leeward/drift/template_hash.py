@@ -12,7 +12,7 @@ from leeward.drift.reasons import Field
 from leeward.model import well_known
 from leeward.model.launch import USER_DATA_LEFT_OUT, LaunchSettings
 from leeward.node_template.user_data import kubelet_settings
-from leeward.policy.document import DesiredTaint, NodePolicy
+from leeward.policy.document import NodePolicy
 
 VERSION = "v2"
 _DIGITS = 12
@@ -20,7 +20,8 @@ _DIGITS = 12
 
 def fields_of(launch: LaunchSettings | None, policy: NodePolicy) -> dict[Field, str]:
     """Return the hashes of the settings that an instance does not show; unknown ones are absent."""
-    found = {Field.STARTUP_TAINTS: _hash(repr(sorted(map(_taint, policy.node.startup_taints))))}
+    taints = sorted((taint.key, taint.effect, taint.value) for taint in policy.node.startup_taints)
+    found = {Field.STARTUP_TAINTS: _hash(repr(taints))}
     if launch is not None:
         if launch.user_data != USER_DATA_LEFT_OUT:
             found[Field.USER_DATA] = _hash(launch.user_data)
@@ -52,10 +53,6 @@ def _kubelet(user_data: str) -> str:
     kept = [sorted(part.items()) for part in (found.kube_reserved, found.system_reserved, found.eviction_hard)]
     pods = (found.max_pods, found.expression, found.ceiling, found.counts_interfaces)
     return repr((*pods, labels, taints, kept, found.local_disks, found.mirrored))
-
-
-def _taint(taint: DesiredTaint) -> tuple[str, str, str]:
-    return taint.key, taint.effect, taint.value
 
 
 def _hash(text: str) -> str:

@@ -71,7 +71,7 @@ class NodeTerminationEvent:
             "capacityType": subject.capacity_type.value,
             "execution": execution_name(record.instance, record.attempt),
             "causes": [_cause(cause) for cause in self.causes],
-            "deadline": _instant(known_deadline(record, self.at)),
+            "deadline": instant_or_none(known_deadline(record, self.at)),
             "blockers": [_blocker(line, record, self.at) for line in record.blocked_by[:MAX_BLOCKERS]],
             "replacements": launched,
             "podsEvicted": record.pods_evicted,
@@ -163,7 +163,7 @@ def _cause(cause: Cause) -> dict[str, Any]:
     return {
         "kind": cause.kind.value,
         "at": format_instant(cause.at),
-        "deadline": _instant(cause.deadline),
+        "deadline": instant_or_none(cause.deadline),
         "reason": cause.reason,
         "hook": cause.hook,
     }
@@ -178,9 +178,10 @@ def _blocker(line: str, record: TerminationRecord, at: datetime) -> dict[str, An
     return {
         "pod": blocked.pod,
         "why": blocked.why,
-        "until": _instant(blocked.until or min(ends, default=None)),
+        "until": instant_or_none(blocked.until or min(ends, default=None)),
     }
 
 
-def _instant(moment: datetime | None) -> str | None:
+def instant_or_none(moment: datetime | None) -> str | None:
+    """Return the moment as events write it, None for none."""
     return format_instant(moment) if moment else None

@@ -16,6 +16,7 @@ from typing import Any, Generic, TypeVar
 from leeward.disruption.record import DisruptionOutcome, DisruptionRecord
 from leeward.model.pause import Pause, PauseRecord
 from leeward.model.times import format_instant
+from leeward.notifications.events import instant_or_none
 from leeward.upgrade.record import ControlRequest, UpgradeRecord
 
 TIME_IS_OVER = "its time is over"
@@ -159,7 +160,7 @@ class UpgradeEvent(WorkflowEvent[UpgradeRecord]):
             "automatic": record.request.automatic or None,
             "target": target_of(record),
             "nodes": {"size": record.desired, "replaced": record.finished, "failed": len(set(record.failed))},
-            "hold": {"kind": hold.kind, "until": _instant(hold.until)} if hold is not None else None,
+            "hold": {"kind": hold.kind, "until": instant_or_none(hold.until)} if hold is not None else None,
             "outcome": outcome_of(record),
         }
 
@@ -246,10 +247,6 @@ def _upgrade_event(
     about = f"{record.cluster}#{record.group}#{record.stamp}#{occurrence}"
     id = _event_id("upgrade", event_type, about)
     return UpgradeEvent(type=event_type, id=id, at=at, record=record, reason=reason)
-
-
-def _instant(moment: datetime | None) -> str | None:
-    return format_instant(moment) if moment else None
 
 
 class RunEventType(StrEnum):
@@ -362,7 +359,7 @@ class PauseEvent:
             "group": pause.group or None,
             "scope": pause.scope.value,
             "since": format_instant(pause.since),
-            "until": format_instant(pause.until) if pause.until is not None else None,
+            "until": instant_or_none(pause.until),
             "by": self.by or None,
             "why": self.reason,
         }

@@ -194,15 +194,10 @@ def shown(value: Any) -> str:
     if isinstance(value, int) and value.bit_length() > 256:
         return "a very large number"
     try:
-        text = _quoted(value)
+        text = legible(json.dumps(value, ensure_ascii=False))
     except (TypeError, ValueError):
         text = f"a value of type {type(value).__name__}"
     return text if len(text) <= 80 else f"{text[:77]}..."
-
-
-def _quoted(value: Any) -> str:
-    """Return JSON that keeps non-ASCII letters."""
-    return legible(json.dumps(value, ensure_ascii=False))
 
 
 def legible(text: str, most: int | None = None) -> str:

@@ -71,7 +71,8 @@ def annotate_nodes(
     annotated: list[str] = []
     wanted = _annotations_by_member(groups, policies)
     for node in nodes:
-        lacking = {key: value for key, value in wanted.get(node.instance_id, {}).items() if _lacks(node, key, value)}
+        own = wanted.get(node.instance_id, {})
+        lacking = {key: value for key, value in own.items() if node.annotations.get(key) != value}
         if lacking and not node.deleting:
             with isolate_errors(partial(report_error, node.name)), suppress(ObjectGoneError):
                 clusters.kubernetes(cluster).annotate(node, lacking)
@@ -86,7 +87,3 @@ def _annotations_by_member(groups: Iterable[Group], policies: ClusterPolicies) -
         if policy is not None and policy.node.annotations:
             found |= dict.fromkeys((member.id for member in group.instances), policy.node.annotations)
     return found
-
-
-def _lacks(node: Node, key: str, value: str) -> bool:
-    return node.annotations.get(key) != value

@@ -221,15 +221,12 @@ class Slice:
         """Parse an EndpointSlice of the API. A missing condition counts as ready, as Kubernetes defines it."""
         meta = metadata_of(raw, "endpointslice")
         service = texts(meta.get("labels")).get(SERVICE_LABEL)
-        ready = [one for one in mappings(raw.get("endpoints")) if _is_ready(one)]
+        endpoints = mappings(raw.get("endpoints"))
+        ready = [one for one in endpoints if mapping(one.get("conditions")).get("ready") is not False]
         return cls(
             service=f"{text(meta.get('namespace'), 'default')}/{service}" if service else "",
             nodes=frozenset(text(one.get("nodeName")) for one in ready) - {""},
         )
-
-
-def _is_ready(endpoint: Mapping[str, Any]) -> bool:
-    return mapping(endpoint.get("conditions")).get("ready") is not False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,6 @@ from math import ceil
 
 from leeward.model.alarm import AlarmReading
 from leeward.model.counts import count_of
-from leeward.model.node import Node
 from leeward.policy.document import Canary, DrainPolicy, UpdatePolicy
 from leeward.ports.clock import Clock
 from leeward.ports.kubernetes import Clusters
@@ -150,8 +149,9 @@ def longest_wait(drain: DrainPolicy) -> timedelta:
 
 def pods_left(instances: Iterable[str], preflight: Preflight) -> int:
     """Count pods on these instances that have to leave and have not left."""
-    nodes = _nodes(instances, preflight).values()
-    return sum(still_there(pod) for node in nodes for pod in preflight.snapshot.pods_on(node.name))
+    wanted, snapshot = set(instances), preflight.snapshot
+    nodes = [node for node in snapshot.nodes if node.instance_id in wanted]
+    return sum(still_there(pod) for node in nodes for pod in snapshot.pods_on(node.name))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,11 +187,6 @@ def track_wait(record: UpgradeRecord, wait: Wait, clock: Clock, upgrades: Upgrad
     if wait.pods < record.awaited:
         return written(replace(record, phase_since=now, awaited=wait.pods), upgrades), False
     return record, True
-
-
-def _nodes(instances: Iterable[str], preflight: Preflight) -> dict[str, Node]:
-    wanted = set(instances)
-    return {one.instance_id: one for one in preflight.snapshot.nodes if one.instance_id in wanted}
 
 
 class AlarmWatch:

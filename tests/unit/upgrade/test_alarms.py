@@ -9,7 +9,7 @@ from leeward.model.alarm import Alarm, reading_of
 from leeward.policy.document import OnAlarm
 from leeward.upgrade.control import Hold, Move, Permission
 from leeward.upgrade.preflight.findings import Code, Severity
-from leeward.upgrade.preflight.start_checks import check_alarms
+from leeward.upgrade.preflight.group_checks import check_alarms
 from leeward.upgrade.record import ControlRequest, OpenLaunch
 from leeward.upgrade.run import UpgradeNext
 from leeward.upgrade.status import UpgradePhase, status_of

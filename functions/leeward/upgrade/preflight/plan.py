@@ -19,10 +19,16 @@ from leeward.model.termination import TerminationRecord
 from leeward.termination.settling import settle_time
 from leeward.upgrade.preflight.capacity_checks import check_addresses, check_capacity
 from leeward.upgrade.preflight.findings import Code, PreflightFinding, Severity, warning
-from leeward.upgrade.preflight.group_checks import check_group, check_managed
+from leeward.upgrade.preflight.group_checks import (
+    check_alarms,
+    check_group,
+    check_images,
+    check_managed,
+    check_schedule,
+    check_versions,
+)
 from leeward.upgrade.preflight.model import Preflight
 from leeward.upgrade.preflight.pod_checks import check_budgets, check_opt_outs, check_workloads
-from leeward.upgrade.preflight.start_checks import check_alarms, check_images, check_schedule, check_versions
 from leeward.upgrade.surge.sizes import Size, Sizes, Strategy, sizes
 from leeward.upgrade.waves.model import ClusterConstraints, WaveNode, has_to_leave
 

@@ -46,7 +46,9 @@ class PodCapacity:
         does not reach waits for its successor.
         """
         known = {node.name for node in self.nodes}
-        world = World([_only(node, new) for node in self.nodes], self.pods)
+        # capacity on other nodes than new ones is not counted on
+        nodes = [node if node.name in new else replace(node, unschedulable=True) for node in self.nodes]
+        world = World(nodes, self.pods)
         world.in_time = (time or SearchTime()).in_time
         removed = (pod for name in leaving if name in known for pod in world.remove(name))
         before = [pod for pod in removed if not pod.needs.beyond_limit]  # those no plan can place
@@ -54,11 +56,6 @@ class PodCapacity:
             return ()
         pack(world, world.pending)  # those of others may find no place for reasons of their own
         return tuple(name for name in candidates if name in known and _placed(world, name))
-
-
-def _only(node: NodeSpec, new: Collection[str]) -> NodeSpec:
-    """Return the node, unschedulable unless it is new: capacity elsewhere is not counted on."""
-    return node if node.name in new else replace(node, unschedulable=True)
 
 
 def _placed(world: World, name: str) -> bool:

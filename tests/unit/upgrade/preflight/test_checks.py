@@ -23,11 +23,16 @@ from leeward.policy.document import (
 )
 from leeward.upgrade.preflight.capacity_checks import check_addresses, check_capacity
 from leeward.upgrade.preflight.findings import Code, Severity, blocking
-from leeward.upgrade.preflight.group_checks import check_group, check_managed
+from leeward.upgrade.preflight.group_checks import (
+    check_group,
+    check_images,
+    check_managed,
+    check_schedule,
+    check_versions,
+)
 from leeward.upgrade.preflight.model import PreflightInputs, held_lone_pods
 from leeward.upgrade.preflight.plan import findings
 from leeward.upgrade.preflight.pod_checks import check_budgets, check_workloads
-from leeward.upgrade.preflight.start_checks import check_images, check_schedule, check_versions
 from leeward.upgrade.surge.sizes import Strategy
 from tests.unit.upgrade.builders import (
     EVERYTHING,
