@@ -11,7 +11,7 @@ import pytest
 
 from leeward.policy.document import GroupSelector
 from leeward.upgrade.record import ControlRequest
-from leeward.upgrade.waits import Wait, track_wait
+from leeward.upgrade.waits import UpgradeWait, track_wait
 from tests.cli.test_upgrade_live import a_record
 from tests.cli.test_upgrade_live import system as _system
 from tests.fakes.builders import CLUSTER, GROUP, a_policy, policies
@@ -96,7 +96,7 @@ def test_the_status_of_an_upgrade_that_is_well_has_no_cause(leeward, system):
     a_record(system)
     waited, _ = track_wait(
         system.upgrades.read(GROUP),
-        Wait(what="waiting for nodes to leave", objects=["i-1"], limit=timedelta(hours=1)),
+        UpgradeWait(what="waiting for nodes to leave", objects=["i-1"], limit=timedelta(hours=1)),
         system.clock,
         system.upgrades,
     )

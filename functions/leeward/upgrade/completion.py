@@ -42,7 +42,7 @@ from leeward.upgrade.run import LONGEST_WHY, REFUSED_UPDATE, UpgradeNext, Upgrad
 from leeward.upgrade.start import begin_next
 from leeward.upgrade.surge.orders import adopted, launch_ordered
 from leeward.upgrade.terminations import request_offset, uncordon
-from leeward.upgrade.waits import MOST_NAMED, Wait, again, longest_wait, track_wait
+from leeward.upgrade.waits import MOST_NAMED, UpgradeWait, again, longest_wait, track_wait
 from leeward.upgrade.waves.drain_selection import busy_nodes
 from leeward.upgrade.waves.model import WaveNode, has_to_leave, wave_node
 from leeward.upgrade.waves.planner import next_nodes
@@ -185,7 +185,7 @@ def _not_offset(run: UpgradeRun, record: UpgradeRecord, observation: Observation
     """
     objects = [*record.ahead, *([f"{record.raised} of the raised desired size"] if record.raised else [])]
     limit = longest_wait(observation.policy.drain)
-    wait = Wait(what="launches are not offset", objects=objects, limit=limit)
+    wait = UpgradeWait(what="launches are not offset", objects=objects, limit=limit)
     record, stalled = track_wait(record, wait, ports.clock, ports.upgrades)
     if not stalled:
         return again(run, UpgradeNext.WAIT, PAUSE, "launches are not offset yet")

@@ -372,3 +372,8 @@ def _unknown_cause(name: str, termination: TerminationRecord | None) -> str:
     if termination is not None and termination.failure:
         return f"{termination.failure}: leeward blockers {name}"
     return f"nothing in the cluster is known to block it: leeward blockers {name}, kubectl describe node {name}"
+
+
+def sentences(failures: Iterable[NodeCreationFailure | PodEvictionFailure]) -> str:
+    """Return the failures with their fixes, in one text."""
+    return "; ".join(f"{failure.message}: {failure.fix}" for failure in failures)

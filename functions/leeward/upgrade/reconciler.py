@@ -50,12 +50,18 @@ def reconcile_upgrades(
 def _restored(record: UpgradeRecord | None, group: Group, ports: Ports) -> list[str]:
     if record is None or not (record.runs or _needs_restore(record, group)):
         return []
-    if record.ended is None and held(record, ports.upgrade_executions, ports.managed_upgrade_executions):
+    if _is_held(record, ports):
         return []
     restored = restore_group(record, ports) if _needs_restore(record, group) else record
     if record.runs and seen_before(f"{STOPPED}#{record.group}#{record.execution}", ports.clock, ports.claims):
         restored = _stopped(restored, "does not run any more", ports.clock)
     return [group.name] if restored != record and ports.upgrades.write(restored) is not None else []
+
+
+def _is_held(record: UpgradeRecord, ports: Ports) -> bool:
+    """Return whether an execution works on the upgrade."""
+    executions = ports.upgrade_executions, ports.managed_upgrade_executions
+    return record.ended is None and held(record, *executions)
 
 
 def _stopped(record: UpgradeRecord, how: str, clock: Clock) -> UpgradeRecord:
@@ -113,9 +119,7 @@ def give_back_after_upgrades(nodes: Iterable[Node], ports: Ports) -> list[str]:
     groups = {value for node in nodes for mark in marks if (value := node.annotations.get(mark))}
     for group in sorted(groups):
         record = ports.upgrades.read(group)
-        if record is not None and (
-            record.ended is not None or not held(record, ports.upgrade_executions, ports.managed_upgrade_executions)
-        ):
+        if record is not None and not _is_held(record, ports):
             returned += give_back(record, nodes, ports.clusters)
     return returned
 
@@ -127,10 +131,6 @@ def unprotect_after_upgrades(cluster: str, nodes: Iterable[Node], ports: Ports) 
         if group.startswith(well_known.OF_DISRUPTION):
             continue
         record = ports.upgrades.read(group)
-        if (
-            record is None
-            or record.ended is not None
-            or not held(record, ports.upgrade_executions, ports.managed_upgrade_executions)
-        ):
+        if record is None or not _is_held(record, ports):
             released += release(nodes, group, ports.clusters.kubernetes(cluster))
     return released

@@ -38,7 +38,7 @@ from leeward.upgrade.capacity_ledger import (
     without,
 )
 from leeward.upgrade.control import Hold, Move, Permission
-from leeward.upgrade.failures import creation_failures, describe_blocked, eviction_failures
+from leeward.upgrade.failures import creation_failures, describe_blocked, eviction_failures, sentences
 from leeward.upgrade.gate import Gate, Lack, gate_of, is_proven, zones_to_serve
 from leeward.upgrade.members import Age
 from leeward.upgrade.observation import Observation, launched_by_others, measured, observe
@@ -54,7 +54,7 @@ from leeward.upgrade.waits import (
     MOST_NAMED,
     SHORTEST,
     STALLED,
-    Wait,
+    UpgradeWait,
     again,
     allowed,
     announce,
@@ -91,6 +91,15 @@ class Turn:
     exhausted: bool = False  # INCREMENTAL has launched 2 x zones and a zone is still without a new node
     # old instances that their hook holds, whose pods have not left in time -> why
     held: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def progress(self) -> str:
+        """Counts of the old nodes, in a sentence."""
+        left = waiting(self.observation.preflight, self.record)
+        return (
+            f"{count_of(len(left), 'old node waits', 'old nodes wait')}, "
+            f"{len(self.record.under_way)} terminating, {self.record.finished} gone"
+        )
 
 
 def take_turn(before: UpgradeRecord, ports: Ports, *, drains: bool) -> Turn:
@@ -277,34 +286,29 @@ def _follow(run: UpgradeRun, turn: Turn, ports: Ports) -> UpgradeRun:
     record, preflight = turn.record, turn.observation.preflight
     if not preflight.old and not record.under_way:
         return _drains_done(run, turn, ports.clock)
-    left = waiting(preflight, record)
-    progress = (
-        f"{count_of(len(left), 'old node waits', 'old nodes wait')}, "
-        f"{len(record.under_way)} terminating, {record.finished} gone"
-    )
     if turn.permission.hold is Hold.TEMPLATE:
         return wait_or_fail(run, record, turn.permission.why, ports.clock, ports.upgrades)
     if _canary_is_held(turn):
-        return _none_started(run, turn, progress, ports)
+        return _none_started(run, turn, ports)
     if turn.permission.move is not Move.GO:
-        stalled = _stalled(run, turn, progress, ports) if _canary_terminates(turn) else None
+        stalled = _stalled(run, turn, ports) if _canary_terminates(turn) else None
         return stalled or held(run, turn.permission, len(record.under_way), ports.clock.now())
     set_cordons(record, turn.observation, ports.clusters)
     if turn.requests or leaving_nodes(preflight, record, turn.held):
         pause = SHORTEST if turn.requests else busy_pause(preflight.parallel)
         pause = min(pause, until_a_place(preflight, record, ports.clock.now()) or pause)
-        return _stalled(run, turn, progress, ports) or again(run, UpgradeNext.WAIT, pause, progress)
-    return _none_started(run, turn, progress, ports)
+        return _stalled(run, turn, ports) or again(run, UpgradeNext.WAIT, pause, turn.progress)
+    return _none_started(run, turn, ports)
 
 
-def _stalled(run: UpgradeRun, turn: Turn, progress: str, ports: Ports) -> UpgradeRun | None:
+def _stalled(run: UpgradeRun, turn: Turn, ports: Ports) -> UpgradeRun | None:
     """Return None while one of the terminating nodes moves, else the failure with what blocks them: the upgrade's own,
     and those that another controller or a person terminates and cannot terminate.
     """
     preflight = turn.observation.preflight
     nodes = leaving_nodes(preflight, turn.record, turn.held)
     limit = longest_wait(turn.observation.policy.drain)
-    wait = Wait(what="waiting for nodes to leave", objects=nodes, limit=limit, pods=pods_left(nodes, preflight))
+    wait = UpgradeWait(what="waiting for nodes to leave", objects=nodes, limit=limit, pods=pods_left(nodes, preflight))
     _, stalled = track_wait(turn.record, wait, ports.clock, ports.upgrades)
     if not stalled:
         return None
@@ -312,7 +316,7 @@ def _stalled(run: UpgradeRun, turn: Turn, progress: str, ports: Ports) -> Upgrad
     return replace(
         run,
         next=UpgradeNext.EVICTION_FAILURE,
-        why=f"nodes have not left in {format_duration(limit)}: {progress}: {blocked}",
+        why=f"nodes have not left in {format_duration(limit)}: {turn.progress}: {blocked}",
     )
 
 
@@ -340,29 +344,27 @@ def _drains_done(run: UpgradeRun, turn: Turn, clock: Clock) -> UpgradeRun:
         return replace(run, next=UpgradeNext.SCALE_DOWN, why="no node of an older template version is left")
     failures = creation_failures(turn.record, turn.observation, late, clock.now(), exhausted=False)
     if failures:
-        return replace(
-            run, next=UpgradeNext.CREATION_FAILURE, why="; ".join(f"{one.message}: {one.fix}" for one in failures)
-        )
+        return replace(run, next=UpgradeNext.CREATION_FAILURE, why=sentences(failures))
     return again(run, UpgradeNext.WAIT, BOOT_PAUSE, "; ".join(one.message for one in late.missing))
 
 
-def _none_started(run: UpgradeRun, turn: Turn, progress: str, ports: Ports) -> UpgradeRun:
+def _none_started(run: UpgradeRun, turn: Turn, ports: Ports) -> UpgradeRun:
     """Wait or fail when no node is terminating and none could start: report why, and limit the wait."""
     record, preflight = turn.record, turn.observation.preflight
     shifted = why_zones_wait(preflight.snapshot, preflight.group)
     if shifted and not turn.held and not waiting(preflight, record):
-        return _waits(run, f"{progress}; the others wait for the end of the {shifted}", ports.clock)
+        return _waits(run, f"{turn.progress}; the others wait for the end of the {shifted}", ports.clock)
     if turn.held or not to_try(preflight, record):
         reasons = {**record.reasons, **turn.held}
-        causes = [f"{one.message}: {one.fix}" for one in eviction_failures(preflight, {*record.failed, *turn.held})]
-        blocked = "; ".join(causes or [f"{old}: {why}" for old, why in reasons.items()])
-        return replace(run, next=UpgradeNext.EVICTION_FAILURE, why=f"pods did not leave: {progress}: {blocked}")
+        causes = sentences(eviction_failures(preflight, {*record.failed, *turn.held}))
+        blocked = causes or "; ".join(f"{old}: {why}" for old, why in reasons.items())
+        return replace(run, next=UpgradeNext.EVICTION_FAILURE, why=f"pods did not leave: {turn.progress}: {blocked}")
     if preflight.limits.together <= 0:
-        return _no_budget(run, turn, progress, ports.clock, ports.upgrades)
-    return _new_nodes_missing(run, turn, progress, ports)
+        return _no_budget(run, turn, ports.clock, ports.upgrades)
+    return _new_nodes_missing(run, turn, ports)
 
 
-def _new_nodes_missing(run: UpgradeRun, turn: Turn, progress: str, ports: Ports) -> UpgradeRun:
+def _new_nodes_missing(run: UpgradeRun, turn: Turn, ports: Ports) -> UpgradeRun:
     """Wait for new nodes: without a limit where those that come ahead are in a zone with a zonal shift."""
     record, preflight, clock, upgrades = turn.record, turn.observation.preflight, ports.clock, ports.upgrades
     shifted = why_zones_wait(preflight.snapshot, preflight.group)
@@ -371,20 +373,18 @@ def _new_nodes_missing(run: UpgradeRun, turn: Turn, progress: str, ports: Ports)
         record, turn.observation, gate_of(turn.observation.preflight), clock.now(), exhausted=False
     )
     if failures:
-        return replace(
-            run, next=UpgradeNext.CREATION_FAILURE, why="; ".join(f"{one.message}: {one.fix}" for one in failures)
-        )
+        return replace(run, next=UpgradeNext.CREATION_FAILURE, why=sentences(failures))
     if busy := _unavailable(turn):
-        return _places_taken(run, replace(turn, record=record), busy, progress, ports)
+        return _places_taken(run, replace(turn, record=record), busy, ports)
     nodes = [one.instance.id for one in waiting(preflight, record)]
-    wait = Wait(what="waiting for new nodes", objects=nodes, limit=STALLED)
+    wait = UpgradeWait(what="waiting for new nodes", objects=nodes, limit=STALLED)
     record, stalled = track_wait(record, wait, clock, upgrades)
     if stalled and shifted:
-        return _waits(run, f"{progress}; new nodes wait for the end of the {shifted}", clock)
+        return _waits(run, f"{turn.progress}; new nodes wait for the end of the {shifted}", clock)
     if stalled:
-        why = f"{progress}: no Ready new node has come for them: look at the group's scaling activities and its budgets"
-        return replace(run, next=UpgradeNext.CREATION_FAILURE, why=why)
-    return again(run, UpgradeNext.WAIT, BOOT_PAUSE, f"{progress}; waiting for new nodes")
+        why = "no Ready new node has come for them: look at the group's scaling activities and its budgets"
+        return replace(run, next=UpgradeNext.CREATION_FAILURE, why=f"{turn.progress}: {why}")
+    return again(run, UpgradeNext.WAIT, BOOT_PAUSE, f"{turn.progress}; waiting for new nodes")
 
 
 def _unavailable(turn: Turn) -> list[str]:
@@ -397,30 +397,30 @@ def _unavailable(turn: Turn) -> list[str]:
     return busy if len(busy) >= preflight.limits.together else []
 
 
-def _places_taken(run: UpgradeRun, turn: Turn, busy: list[str], progress: str, ports: Ports) -> UpgradeRun:
+def _places_taken(run: UpgradeRun, turn: Turn, busy: list[str], ports: Ports) -> UpgradeRun:
     """Wait for these nodes as long as pods leave them, else fail with what blocks them: no old node may start."""
     limit = longest_wait(turn.observation.policy.drain)
     left = pods_left(busy, turn.observation.preflight)
-    wait = Wait(what="waiting for places", objects=busy, limit=limit, pods=left)
+    wait = UpgradeWait(what="waiting for places", objects=busy, limit=limit, pods=left)
     _, stalled = track_wait(turn.record, wait, ports.clock, ports.upgrades)
-    taken = f"{progress}; as many nodes as may be unavailable are: {', '.join(sorted(busy)[:MOST_NAMED])}"
+    taken = f"{turn.progress}; as many nodes as may be unavailable are: {', '.join(sorted(busy)[:MOST_NAMED])}"
     if not stalled:
         return again(run, UpgradeNext.WAIT, BOOT_PAUSE, taken)
     blocked = describe_blocked(busy, turn.record, turn.observation, ports.claims)
     return replace(run, next=UpgradeNext.EVICTION_FAILURE, why=f"{taken}, for {format_duration(limit)}: {blocked}")
 
 
-def _no_budget(run: UpgradeRun, turn: Turn, progress: str, clock: Clock, upgrades: Upgrades) -> UpgradeRun:
+def _no_budget(run: UpgradeRun, turn: Turn, clock: Clock, upgrades: Upgrades) -> UpgradeRun:
     """Wait for a budget of 0, which is the operator's; a budget that nodes of the policy's other groups hold is waited
     for as well, as long as these change.
     """
     holders = others_disrupting(turn.observation.preflight)
     if not holders:
-        return _waits(run, f"{progress}; the budgets for Upgrade allow none now", clock)
+        return _waits(run, f"{turn.progress}; the budgets for Upgrade allow none now", clock)
     limit = longest_wait(turn.observation.policy.drain)
-    wait = Wait(what="waiting for budgets", objects=holders, limit=limit)
+    wait = UpgradeWait(what="waiting for budgets", objects=holders, limit=limit)
     _, stalled = track_wait(turn.record, wait, clock, upgrades)
-    held_by = f"{progress}; the budgets for Upgrade are held by {', '.join(holders[:MOST_NAMED])}"
+    held_by = f"{turn.progress}; the budgets for Upgrade are held by {', '.join(holders[:MOST_NAMED])}"
     if stalled:
         fix = "make these nodes Ready or finish their disruption, or raise the policy's budget"
         return replace(run, next=UpgradeNext.EVICTION_FAILURE, why=f"{held_by} for {format_duration(limit)}: {fix}")

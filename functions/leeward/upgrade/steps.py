@@ -34,7 +34,7 @@ from leeward.upgrade.capacity_ledger import (
 from leeward.upgrade.completion import PAUSE, adopt_raised, request_offsets, scale_down, wait_for_size
 from leeward.upgrade.completion import STEPS as END_STEPS
 from leeward.upgrade.control import Hold, Move
-from leeward.upgrade.failures import creation_failures, describe_blocked
+from leeward.upgrade.failures import creation_failures, describe_blocked, sentences
 from leeward.upgrade.gate import gate_of
 from leeward.upgrade.members import Age
 from leeward.upgrade.observation import Observation, described, measured, observe, with_owners_maximum
@@ -50,7 +50,7 @@ from leeward.upgrade.terminations import cordon, end_never_joined, request_termi
 from leeward.upgrade.waits import (
     SHORTEST,
     STALLED,
-    Wait,
+    UpgradeWait,
     again,
     held,
     hold_of,
@@ -177,10 +177,8 @@ def _opened(run: UpgradeRun, turn: Turn, clock: Clock, upgrades: Upgrades) -> Up
     record = resumed(run, turn.record, clock, upgrades)
     failures = creation_failures(record, turn.observation, result, clock.now(), exhausted=turn.exhausted)
     if failures:
-        return replace(
-            run, next=UpgradeNext.CREATION_FAILURE, why="; ".join(f"{one.message}: {one.fix}" for one in failures)
-        )
-    track_wait(record, Wait(what="gate", limit=STALLED), clock, upgrades)
+        return replace(run, next=UpgradeNext.CREATION_FAILURE, why=sentences(failures))
+    track_wait(record, UpgradeWait(what="gate", limit=STALLED), clock, upgrades)
     missing = "; ".join(one.message for one in result.missing)
     joined = any(one.age is Age.NEW and one.node is not None for one in turn.observation.preflight.members)
     return again(run, UpgradeNext.WAIT, SHORTEST if joined else BOOT_PAUSE, missing)  # the others join within seconds
@@ -223,7 +221,7 @@ def wait_for_terminations(
     """Wait, during an abort, for the terminating nodes; the failure names what blocks them."""
     nodes, limit = sorted(record.under_way.keys() - held.keys()), longest_wait(observation.policy.drain)
     left = pods_left(nodes, observation.preflight)
-    wait = Wait(what="nodes finish", objects=nodes, limit=limit, pods=left)
+    wait = UpgradeWait(what="nodes finish", objects=nodes, limit=limit, pods=left)
     record, stalled = track_wait(record, wait, ports.clock, ports.upgrades)
     if stalled:
         blocked = describe_blocked(nodes, record, observation, ports.claims)

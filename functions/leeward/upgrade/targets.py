@@ -32,7 +32,7 @@ from leeward.upgrade.members import UpgradeTarget, is_template
 from leeward.upgrade.observation import Observation, described
 from leeward.upgrade.record import UpgradeRecord, version_token
 from leeward.upgrade.run import UpgradeNext, UpgradeRun, written
-from leeward.upgrade.waits import LONGEST, Wait, again, track_wait
+from leeward.upgrade.waits import LONGEST, UpgradeWait, again, track_wait
 
 IMAGES = "/aws/service/eks/optimized-ami/{version}/amazon-linux-2023/{arch}/standard/recommended/image_id"
 ARCHITECTURES = {"amd64": "x86_64", "arm64": "arm64"}  # Kubernetes' term -> the parameter's
@@ -257,7 +257,7 @@ def wait_or_fail(run: UpgradeRun, record: UpgradeRecord, instead: str, clock: Cl
     """Wait until the group is pointed back, or end. The next start without a target rolls to what the group launches
     then.
     """
-    record, stalled = track_wait(record, Wait(what=instead, limit=POINTED_BACK_WITHIN), clock, upgrades)
+    record, stalled = track_wait(record, UpgradeWait(what=instead, limit=POINTED_BACK_WITHIN), clock, upgrades)
     if not stalled:
         return again(run, UpgradeNext.WAIT, LONGEST, instead)
     version = record.target.template.version if record.target.template is not None else ""

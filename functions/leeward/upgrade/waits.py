@@ -155,7 +155,7 @@ def pods_left(instances: Iterable[str], preflight: Preflight) -> int:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wait:
+class UpgradeWait:
     """Object of a wait: nodes, launches, budgets."""
 
     what: str
@@ -175,7 +175,9 @@ class Wait:
         return f"{self.what}: {len(objects)} ({', '.join(objects[:MOST_NAMED])}; {digest}; {counts})"
 
 
-def track_wait(record: UpgradeRecord, wait: Wait, clock: Clock, upgrades: Upgrades) -> tuple[UpgradeRecord, bool]:
+def track_wait(
+    record: UpgradeRecord, wait: UpgradeWait, clock: Clock, upgrades: Upgrades
+) -> tuple[UpgradeRecord, bool]:
     """Return the record, and whether this wait has stood still for longer than its limit. Its beginning is written when
     what is waited for changes; a repeat finds the same words and writes nothing.
     """

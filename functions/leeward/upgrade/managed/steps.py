@@ -34,7 +34,16 @@ from leeward.upgrade.run import UpgradeNext, UpgradeRun, read, wait_for_disrupti
 from leeward.upgrade.start import take_lease
 from leeward.upgrade.status import blocking_drains
 from leeward.upgrade.targets import managed_target_before, observed_managed_target, prepared_managed_target
-from leeward.upgrade.waits import HELD, Wait, hold_of, noted_hold, seconds_until, track_wait, watch_of, with_alarms
+from leeward.upgrade.waits import (
+    HELD,
+    UpgradeWait,
+    hold_of,
+    noted_hold,
+    seconds_until,
+    track_wait,
+    watch_of,
+    with_alarms,
+)
 from leeward.workflow.lease import guarded
 from leeward.workflow.steps import Step
 
@@ -210,7 +219,7 @@ def _in_progress(run: UpgradeRun, record: UpgradeRecord, observation: Observatio
     if reasons != record.reasons:
         record = written(replace(record, reasons=reasons), ports.upgrades)
     objects = [f"{count_of(new, 'new node')}", f"{old} old"]
-    wait = Wait(what=f"EKS update {record.update}", objects=objects, limit=STALLED)
+    wait = UpgradeWait(what=f"EKS update {record.update}", objects=objects, limit=STALLED)
     _, stalled = track_wait(record, wait, ports.clock, ports.upgrades)
     if stalled:
         report.append(f"nothing has moved for {format_duration(STALLED)}, {_WAY_OUT}")
