@@ -97,7 +97,7 @@ def _keep_waiting(
         with result.isolate(record.instance):
             ours, heartbeat = of_ours(hooks, record, policy, ports), (policy or UNSELECTED).interruption.heartbeat
             note_hook_ends(ours, record, heartbeat, ports.clock.now(), result)
-            keep_waiting(record, group.name, ours, policy, ports, ahead, TWO_PASSES)
+            keep_waiting(record, ours, policy, ports, ahead, TWO_PASSES)
 
 
 def _settle_endings(

@@ -54,7 +54,14 @@ from leeward.termination.node_removal import remove_node, return_to_service
 from leeward.termination.prompt_eviction import or_evict, read_or_evict, turn_alone, turn_in_storm
 from leeward.termination.replica_surge import put_back
 from leeward.termination.run import SHOWN_WITHIN, Next, Run, carrying, noted_attempt
-from leeward.termination.situation import Freshness, Situation, find_node_or_uninitialized, last_known, survey
+from leeward.termination.situation import (
+    DrainContext,
+    Freshness,
+    Situation,
+    find_node_or_uninitialized,
+    last_known,
+    survey,
+)
 from leeward.workflow.steps import Step
 
 SETTLING_PAUSE = 60  # seconds between two looks at an empty node that stays for a while
@@ -69,6 +76,7 @@ class FirstNotes:
     """Notes of a drain before its first eviction, in one write: its clocks, its taint, and that its pods may leave."""
 
     run: Run  # as it is after the last write
+    ports: Ports
     times: dict[str, datetime] = field(default_factory=dict)
     more: dict[str, Any] = field(default_factory=dict)
     record: TerminationRecord | None = None  # as it was after the last write
@@ -87,12 +95,12 @@ class FirstNotes:
             (new.version, new.attempt) != (self.run.version, self.run.attempt) or new.status is Status.CLOSED
         )
 
-    def write(self, record: TerminationRecord, ports: Ports) -> TerminationRecord:
+    def write(self, record: TerminationRecord) -> TerminationRecord:
         """Write what was noted, and return the record as it then stands; the given one if there was nothing."""
         if self.times or self.more:
             times, more, self.times, self.more = self.times, self.more, {}, {}  # one try: the caller's error counts
             try:
-                self.run, self.record = noted_attempt(self.run, ports, times, **more)
+                self.run, self.record = noted_attempt(self.run, self.ports, times, **more)
             except LeewardError as error:
                 self.failure = error
                 raise
@@ -159,18 +167,18 @@ def _begin_or_go_on(run: Run, situation: Situation, ports: Ports, *, announced: 
     situation = replace(situation, record=replace(situation.record, times=times))
     until = deadlines.drain_end(situation.record, situation.policy.drain, started)
     clocks = {"begun": started, "draining": started, "until": until}
-    notes = FirstNotes(run if announced else replace(run, look=""))
+    notes = FirstNotes(run if announced else replace(run, look=""), ports)
     if not clocks.keys() <= known.keys():  # a time that is set stays
         notes.add(clocks)
     try:
         situation = replace(situation, record=record_heartbeat(situation, ports))
         if announced:
-            notes.write(situation.record, ports)
+            notes.write(situation.record)
             return sleep_on(notes.run, situation, ports.clock)
-        result = _drain_or_wait(notes, situation, started, ports)
+        result = _drain_or_wait(notes, DrainContext(situation=situation, started=started, ports=ports))
     except LeewardError:  # a drain that is repeated keeps its clocks
         with suppress(LeewardError):
-            notes.write(situation.record, ports)
+            notes.write(situation.record)
         raise
     if result is not None:
         return after_drain(result, situation.record)
@@ -180,18 +188,16 @@ def _begin_or_go_on(run: Run, situation: Situation, ports: Ports, *, announced: 
     return _drain(notes.run, record, ports)
 
 
-def _drain_or_wait(notes: FirstNotes, situation: Situation, started: datetime, ports: Ports) -> Run | None:
+def _drain_or_wait(notes: FirstNotes, drain: DrainContext) -> Run | None:
     try:
-        return _drain_node(notes, situation, started, ports)
+        return _drain_node(notes, drain)
     except (ClusterGoneError, ClusterUnreachableError, ThrottledError) as error:
         if error is notes.failure:
             raise
-        notes.write(situation.record, ports)
-        run = notes.run
-        if isinstance(error, ClusterGoneError) and not is_abrupt(situation.record, ports.clock.now()):
-            return _without_cluster(run, situation, error)
-        why = f"waiting for an answer, nothing is ended meanwhile: {error}"
-        return pause_drain(run, situation, started, why, ports.clock, hint=10)
+        notes.write(drain.record)
+        if isinstance(error, ClusterGoneError) and not is_abrupt(drain.record, drain.ports.clock.now()):
+            return _without_cluster(notes.run, drain.situation, error)
+        return pause_drain(notes.run, drain, f"waiting for an answer, nothing is ended meanwhile: {error}", hint=10)
 
 
 def _before_turn(run: Run, situation: Situation, ports: Ports) -> Run | None:
@@ -269,48 +275,44 @@ def _without_cluster(run: Run, situation: Situation, error: ClusterGoneError) ->
     return replace(run, next=Next.DRAINED if situation.ours_hold else Next.CANCEL, pause=0, why=str(error)[:500])
 
 
-def _drain_node(notes: FirstNotes, situation: Situation, started: datetime, ports: Ports) -> Run | None:
+def _drain_node(notes: FirstNotes, drain: DrainContext) -> Run | None:
     """Drain the node for one step. None: the record has changed before the first eviction, so the step decides again
     by it.
     """
-    record = situation.record
-    kubernetes = ports.clusters.kubernetes(record.subject.cluster)
-    node, uninitialized = find_node_or_uninitialized(record, kubernetes)
-    deleted = None if node or uninitialized else last_known(situation, started, kubernetes, ports.clock.now())
+    record = drain.record
+    node, uninitialized = find_node_or_uninitialized(record, drain.kubernetes)
+    deleted = None if node or uninitialized else last_known(drain)
     known = node or deleted
     if known is None:
-        notes.write(record, ports)
-        return without_node(notes.run, situation, started, uninitialized, ports.clock)
+        notes.write(record)
+        return without_node(notes.run, drain, uninitialized)
     notes.run = replace(notes.run, node=known.name)
     try:
-        node = deleted or _tainted(known, situation, started, kubernetes, ports, notes)
-        awaited = settling.targets_before_eviction(situation, started, node, ports)
+        node = deleted or _tainted(known, drain, notes)
+        awaited = settling.targets_before_eviction(drain, node)
         if awaited is not None:
-            notes.write(record, ports)
-            why = report_awaited(awaited, DEREGISTERING, node, situation, ports)
-            return pause_drain(notes.run, situation, started, why, ports.clock, hint=None, moments=[awaited.until])
+            notes.write(record)
+            why = report_awaited(awaited, DEREGISTERING, node, drain)
+            return pause_drain(notes.run, drain, why, hint=None, moments=[awaited.until])
         if "evicting" not in record.times:
-            notes.add({"evicting": ports.clock.now()})
-        record = notes.write(record, ports)
+            notes.add({"evicting": drain.ports.clock.now()})
+        record = notes.write(record)
         if notes.outdated:
             return None
-        started = record.times.get("draining", started)
-        situation = replace(situation, record=record)
-        with PodNotices(kubernetes) as pod_notices:
-            plan, progress = work(node, situation, started, kubernetes, ports, pod_notices)
+        started, situation = record.times.get("draining", drain.started), replace(drain.situation, record=record)
+        drain = replace(drain, situation=situation, started=started)
+        with PodNotices(drain.kubernetes) as pod_notices:
+            plan, progress = work(node, drain, pod_notices)
     except ObjectGoneError:
         with suppress(ObjectGoneError):
-            notes.write(record, ports)
+            notes.write(record)
         return replace(notes.run, next=Next.WAIT, pause=1, why="its Node was deleted meanwhile")
     if progress.cancelled:
         return replace(notes.run, next=Next.CANCEL, why=progress.cancelled[:500])
-    run = _with_progress(notes.run, record, progress, ports)
-    if plan.drained:
-        result = _emptied(run, situation, started, node, plan, ports)
-    else:
-        result = _unfinished(run, situation, started, node, plan, progress, ports)
+    run = _with_progress(notes.run, record, progress, drain.ports)
+    result = _emptied(run, drain, node, plan) if plan.drained else _unfinished(run, drain, node, plan, progress)
     if result.unwritten and result.pause > SHOWN_WITHIN:
-        result, _ = noted_attempt(result, ports, {})
+        result, _ = noted_attempt(result, drain.ports, {})
     return replace(result, healthy=tuple(progress.healthy), deleted=progress.deleted)
 
 
@@ -328,26 +330,19 @@ def _with_progress(run: Run, record: TerminationRecord, progress: DrainProgress,
     return replace(run, unwritten=unwritten)
 
 
-def _tainted(
-    node: Node,
-    situation: Situation,
-    started: datetime,
-    kubernetes: Kubernetes,
-    ports: Ports,
-    notes: FirstNotes,
-) -> Node:
+def _tainted(node: Node, drain: DrainContext, notes: FirstNotes) -> Node:
     """Taint the node, to be noted. A taint that cannot be written (a webhook on nodes fails) is waited for, but not by
     an instance that EC2 takes, nor past the drain's time: then the pods leave without it. Raises ObjectGoneError.
     """
     try:
-        tainted = kubernetes.taint(node, disruption_taint(ports.deployment), exclude=True)
-        if missing := _not_noted(tainted, situation.record):
-            notes.add({"tainted": ports.clock.now()}, **missing)
+        tainted = drain.kubernetes.taint(node, disruption_taint(drain.ports.deployment), exclude=True)
+        if missing := _not_noted(tainted, drain.record):
+            notes.add({"tainted": drain.ports.clock.now()}, **missing)
         return tainted
     except (ClusterUnreachableError, ThrottledError):
-        now, policy = ports.clock.now(), situation.policy.drain
-        over = deadlines.out_of_time(situation.record, policy, started, now) is not None
-        if not (over or is_abrupt(situation.record, now)):
+        now = drain.ports.clock.now()
+        over = deadlines.out_of_time(drain.record, drain.policy, drain.started, now) is not None
+        if not (over or is_abrupt(drain.record, now)):
             raise
         return node
 
@@ -370,97 +365,79 @@ def _not_noted(tainted: Node, record: TerminationRecord) -> dict[str, Any]:
     return {}
 
 
-def _emptied(
-    run: Run,
-    situation: Situation,
-    started: datetime,
-    node: Node,
-    plan: DrainPlan,
-    ports: Ports,
-) -> Run:
+def _emptied(run: Run, drain: DrainContext, node: Node, plan: DrainPlan) -> Run:
     """Handle a node on which no pod is left that has to leave. After the settle time its volumes and its addresses have
     to be free as well.
     """
-    kubernetes = ports.clusters.kubernetes(situation.record.subject.cluster)
-    if situation.record.surges or situation.policy.drain.surge_single_replicas:
+    if drain.record.surges or drain.policy.surge_single_replicas:
         with suppress(ClusterUnreachableError, ThrottledError):  # the record keeps it, `remove_node` repeats it
-            put_back(run.instance, kubernetes, ports.claims)
-    settled = _drained(run, situation, "every pod that has to leave has left", ports, emptied=True)
+            put_back(run.instance, drain.kubernetes, drain.ports.claims)
+    settled = _drained(run, drain, "every pod that has to leave has left", emptied=True)
     if settled.pause > 0:
         return settled
-    volumes = settling.volumes_before_end(situation, started, node, plan, kubernetes, ports)
-    awaited = volumes or settling.targets_before_end(situation, started, node, ports)
+    volumes = settling.volumes_before_end(drain, node, plan)
+    awaited = volumes or settling.targets_before_end(drain, node)
     if awaited is None:
         return settled
-    reason = DETACHING if volumes else DEREGISTERING
-    why = report_awaited(awaited, reason, node, situation, ports)
-    waits = pause_drain(run, situation, started, why, ports.clock, hint=None, moments=[awaited.until])
-    return replace(waits, next=Next.DRAINED)
+    why = report_awaited(awaited, DETACHING if volumes else DEREGISTERING, node, drain)
+    return replace(pause_drain(run, drain, why, hint=None, moments=[awaited.until]), next=Next.DRAINED)
 
 
-def _drained(run: Run, situation: Situation, why: str, ports: Ports, *, emptied: bool) -> Run:
+def _drained(run: Run, drain: DrainContext, why: str, *, emptied: bool) -> Run:
     """Return the settle time left. A pause leads back here: before a hook needs a heartbeat, and each minute, so that a
     node whose taint was removed is tainted again, and emptied of the pods that came. `emptied`: no pod is left, so the
     last one that left counts; one that is terminating on a node that is let go all the same does not.
     """
-    now = ports.clock.now()
-    record = situation.record
+    record, now = drain.record, drain.ports.clock.now()
     if "drained" not in record.times or run.unwritten:
-        run, record = noted_attempt(run, ports, {"drained": now})
+        run, record = noted_attempt(run, drain.ports, {"drained": now})
     times = {"drained": now, **record.times}
     if not emptied:
         times.pop("moved", None)
-    settle = settling.settle_of_node(situation, ports)
+    settle = settling.settle_of_node(drain)
     pause = min(deadlines.settle_seconds(replace(record, times=times), settle, now), SETTLING_PAUSE)
-    for due in next_heartbeats(situation, now):
+    for due in next_heartbeats(drain.situation, now):
         pause = min(pause, max(ceil((due - now).total_seconds()), 1))
-    return carrying(replace(run, next=Next.DRAINED, pause=pause, why=why), record, ports)
+    return carrying(replace(run, next=Next.DRAINED, pause=pause, why=why), record, drain.ports)
 
 
-def _unfinished(
-    run: Run,
-    situation: Situation,
-    started: datetime,
-    node: Node,
-    plan: DrainPlan,
-    progress: DrainProgress,
-    ports: Ports,
-) -> Run:
-    now, policy = ports.clock.now(), situation.policy.drain
+def _unfinished(run: Run, drain: DrainContext, node: Node, plan: DrainPlan, progress: DrainProgress) -> Run:
+    """Handle a node with pods that have to leave: pause, or end the drain where its time is over."""
+    now = drain.ports.clock.now()
     why = "; ".join(progress.blockers) or leaving(plan, progress)
-    deletes = policy.force and bool(plan.evict)
-    over = deadlines.out_of_time(situation.record, replace(policy, force=deletes), started, now)
-    if over is not None and not situation.looked:
-        situation = survey(situation.record, ports)
-    kubernetes = ports.clusters.kubernetes(situation.record.subject.cluster)
+    deletes = drain.policy.force and bool(plan.evict)
+    over = deadlines.out_of_time(drain.record, replace(drain.policy, force=deletes), drain.started, now)
     if over is None:
-        report_blocked(node, situation, started, why, progress, kubernetes, now)
+        report_blocked(why, node, progress, drain, now)
         hint = None if progress.blocked_by else longest_grace(plan, now)
         hint = 0 if progress.not_asked else hint
-        return pause_drain(run, situation, started, why, ports.clock, hint=hint, moments=turn_times(plan))
+        return pause_drain(run, drain, why, hint=hint, moments=turn_times(plan))
+    if not drain.situation.looked:
+        drain = replace(drain, situation=survey(drain.record, drain.ports))
+    situation, record = drain.situation, drain.record
     # Termination is requested for each pod whose turn it is, and each has its own grace.
     all_requested = not progress.blocked_by and not progress.not_asked
-    silent = all_requested and decisions.waits_for_no_kubelet(situation.record, node, situation.policy, now)
+    silent = all_requested and decisions.waits_for_no_kubelet(record, node, situation.policy, now)
     why = f"{why}; its kubelet does not answer" if silent else why
     waits = all_requested and not silent
-    if waits and decisions.may_wait(situation.record, situation.lifecycle, situation.state, now):
-        return pause_drain(run, situation, started, f"{over}, but {why}", ports.clock, hint=longest_grace(plan, now))
+    if waits and decisions.may_wait(record, situation.lifecycle, situation.state, now):
+        return pause_drain(run, drain, f"{over}, but {why}", hint=longest_grace(plan, now))
     retains = situation.group is not None and situation.group.retains
-    record, lifecycle, state = situation.record, situation.lifecycle, situation.state
+    lifecycle, state = situation.lifecycle, situation.state
     after = decisions.after_time_out(record, lifecycle, state, now, deletes=deletes, retains=retains)
     match Next.DRAINED if silent else after:
         case Next.DRAINED:
-            report_given_up(node, f"{over}: {why}", kubernetes, now)
-            return _drained(run, situation, f"{over}, let go although {why}", ports, emptied=False)
+            report_given_up(f"{over}: {why}", node, drain, now)
+            return _drained(run, drain, f"{over}, let go although {why}", emptied=False)
         case Next.FAILED:
             return replace(run, next=Next.FAILED, why=f"PodEvictionFailure: {over}: {why}"[:500])
         case _:
             if deletes:
-                report_blocked(node, situation, started, why, progress, kubernetes, now)
+                report_blocked(why, node, progress, drain, now)
                 hint = 2 if progress.moved else None
-                return pause_drain(run, situation, started, f"{over}, {forced(plan, progress)}", ports.clock, hint=hint)
-            report_given_up(node, f"{over}: {why}", kubernetes, now)
-            return pause_drain(run, situation, started, f"{over}, our hook holds it: {why}", ports.clock, hint=None)
+                return pause_drain(run, drain, f"{over}, {forced(plan, progress)}", hint=hint)
+            report_given_up(f"{over}: {why}", node, drain, now)
+            return pause_drain(run, drain, f"{over}, our hook holds it: {why}", hint=None)
 
 
 def before_evacuated_drain(run: Run, situation: Situation, ports: Ports) -> Run | None:
@@ -506,15 +483,15 @@ def after_drain(run: Run, record: TerminationRecord) -> Run:
     return replace(run, next=Next.REBOOT) if record.reboot is not None and not run.pause else run
 
 
-def without_node(run: Run, situation: Situation, started: datetime, uninitialized: Sequence[Node], clock: Clock) -> Run:
+def without_node(run: Run, drain: DrainContext, uninitialized: Sequence[Node]) -> Run:
     """Wait for the cloud controller where it has not initialized a Node yet: it may be the instance's, and take pods
     between this look and the termination. Otherwise there is nothing to drain.
     """
-    end = started + INITIALIZED_WITHIN
-    if uninitialized and clock.now() < end:
+    end = drain.started + INITIALIZED_WITHIN
+    if uninitialized and drain.ports.clock.now() < end:
         names = ", ".join(node.name for node in uninitialized)
         why = f"no Node of the cluster stands for it yet; the cloud controller has to initialize {names}"
-        return pause_drain(run, situation, started, why, clock, hint=5, moments=[end])
+        return pause_drain(run, drain, why, hint=5, moments=[end])
     return replace(run, next=Next.DRAINED, pause=0, why="no Node of the cluster stands for it: nothing to drain")
 
 
@@ -536,23 +513,16 @@ def sleep_on(run: Run, situation: Situation, clock: Clock) -> Run:
 
 
 def pause_drain(
-    run: Run,
-    situation: Situation,
-    started: datetime,
-    why: str,
-    clock: Clock,
-    *,
-    hint: float | None,
-    moments: Sequence[datetime] = (),
+    run: Run, drain: DrainContext, why: str, *, hint: float | None, moments: Sequence[datetime] = ()
 ) -> Run:
     """Return a pause until the next look at the pods: `hint` seconds, a deadline, a heartbeat or one of `moments`."""
-    now, record = clock.now(), situation.record
-    end = deadlines.drain_end(record, situation.policy.drain, started)
+    now, record = drain.ports.clock.now(), drain.record
+    end = deadlines.drain_end(record, drain.policy, drain.started)
     known = (end, detach_deadline(record, now), deadlines.release_at(record, now), *moments)
     soon = [moment for moment in known if moment is not None and moment > now]
-    limits = [*next_heartbeats(situation, now), *soon]
-    since = max((cause.at for cause in record.causes if cause.at <= now), default=started)
-    pause = decisions.pause_seconds(waited=now - max(started, since), hint=hint, limits=limits, now=now)
+    limits = [*next_heartbeats(drain.situation, now), *soon]
+    since = max((cause.at for cause in record.causes if cause.at <= now), default=drain.started)
+    pause = decisions.pause_seconds(waited=now - max(drain.started, since), hint=hint, limits=limits, now=now)
     look = format_instant(now + timedelta(seconds=pause))
     return replace(run, next=Next.WAIT, pause=pause, why=why[:500], look=look)
 

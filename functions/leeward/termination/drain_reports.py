@@ -19,11 +19,10 @@ from leeward.model.pod import Pod
 from leeward.model.termination import TerminationRecord
 from leeward.model.times import format_instant
 from leeward.model.well_known import TERMINATES_AT
-from leeward.ports import Ports
 from leeward.ports.kubernetes import Kubernetes
 from leeward.termination.drain_plan import DrainPlan
 from leeward.termination.settling import Awaited
-from leeward.termination.situation import Situation
+from leeward.termination.situation import DrainContext
 
 KUBELET = 0.5  # seconds after a pod's grace until its kubelet has confirmed its end
 SHORTEST = 2.0  # seconds of a pause
@@ -148,30 +147,22 @@ def _pods_to_leave(plan: DrainPlan) -> list[Pod]:
     return [pod for pod in pods if pod.deletion is None and not pod.finished]
 
 
-def report_awaited(awaited: Awaited, reason: str, node: Node, situation: Situation, ports: Ports) -> str:
+def report_awaited(awaited: Awaited, reason: str, node: Node, drain: DrainContext) -> str:
     """Record the awaited objects where people look, and return them as one sentence."""
-    record, why = situation.record, "; ".join(awaited.sentences)
-    ports.claims.note_attempt(record.instance, record.attempt, blocked_by=awaited.sentences)
-    kubernetes = ports.clusters.kubernetes(record.subject.cluster)
-    kubernetes.event(node, reason=reason, message=why[:LONGEST_MESSAGE], warning=False, now=ports.clock.now())
-    return why
+    record, sentence, now = drain.record, "; ".join(awaited.sentences), drain.ports.clock.now()
+    drain.ports.claims.note_attempt(record.instance, record.attempt, blocked_by=awaited.sentences)
+    drain.kubernetes.event(node, reason=reason, message=sentence[:LONGEST_MESSAGE], warning=False, now=now)
+    return sentence
 
 
-def report_blocked(
-    node: Node,
-    situation: Situation,
-    started: datetime,
-    why: str,
-    progress: DrainProgress,
-    kubernetes: Kubernetes,
-    now: datetime,
-) -> None:
+def report_blocked(why: str, node: Node, progress: DrainProgress, drain: DrainContext, now: datetime) -> None:
     """Report what blocks a drain that continues, once no pod has moved for a while."""
-    if progress.blocked_by and not progress.moved and now >= moved_last(situation.record, started) + BLOCKED_AFTER:
+    since = moved_last(drain.record, drain.started)
+    if progress.blocked_by and not progress.moved and now >= since + BLOCKED_AFTER:
         message = f"cannot drain yet: {why}"[:LONGEST_MESSAGE]
-        kubernetes.event(node, reason=BLOCKED, message=message, warning=True, now=now)
+        drain.kubernetes.event(node, reason=BLOCKED, message=message, warning=True, now=now)
 
 
-def report_given_up(node: Node, message: str, kubernetes: Kubernetes, now: datetime) -> None:
+def report_given_up(message: str, node: Node, drain: DrainContext, now: datetime) -> None:
     """Report that the time of the drain has passed and that pods are left."""
-    kubernetes.event(node, reason=GAVE_UP, message=message[:LONGEST_MESSAGE], warning=True, now=now)
+    drain.kubernetes.event(node, reason=GAVE_UP, message=message[:LONGEST_MESSAGE], warning=True, now=now)

@@ -22,15 +22,14 @@ from leeward.model.node import Node
 from leeward.model.pod import Pod, PodDisruptionBudget
 from leeward.model.termination import BY_POLICY, VOLUNTARY, CauseKind, TerminationRecord
 from leeward.policy.document import DrainPolicy
-from leeward.ports import Ports
-from leeward.ports.kubernetes import EvictionRefusedError, Kubernetes
+from leeward.ports.kubernetes import EvictionRefusedError
 from leeward.termination import deadlines
 from leeward.termination.decisions import has_begun, is_voluntary
 from leeward.termination.drain_plan import DrainPlan, Eviction, PodRemoval, in_time_for, plan_drain, turn_times
 from leeward.termination.drain_reports import DrainProgress, PodNotices
 from leeward.termination.removals import LONGEST, PROMPT_SECONDS, QUICK_SECONDS, RemovalRequest, Removals, Retries
 from leeward.termination.replica_surge import ReplicaSurge
-from leeward.termination.situation import Situation
+from leeward.termination.situation import DrainContext
 
 WORK = timedelta(seconds=10)
 LONGEST_TURN = timedelta(seconds=20)
@@ -44,16 +43,14 @@ SOON = timedelta(seconds=5)  # a pod that ends within it is waited for inside th
 KEPT = timedelta(seconds=5)  # how long a step uses the budgets that it has read
 
 
-def work(
-    node: Node, situation: Situation, started: datetime, kubernetes: Kubernetes, ports: Ports, notices: PodNotices
-) -> tuple[DrainPlan, DrainProgress]:
+def work(node: Node, drain: DrainContext, notices: PodNotices) -> tuple[DrainPlan, DrainProgress]:
     """Evict and read again until the node is empty or the step's own time is used up. Raises ClusterUnreachableError
     and ThrottledError if the pods cannot be listed; the failure of a single pod is noted in `blocked_by`.
 
     The node counts as drained only by a consistent list.
     """
-    step = _Step(node, situation, started, kubernetes, ports)
-    release = deadlines.release_at(situation.record, step.began)
+    step, clock = _Step(node, drain), drain.ports.clock
+    release = deadlines.release_at(drain.record, step.began)
     there: set[str] | None = None
     quiet, cached = 0, False  # quiet: reads since the last eviction
     while True:
@@ -73,57 +70,54 @@ def work(
         if plan.drained:
             step.progress.blocked_by.clear()
             return plan, step.progress
-        notices.write(plan, ports.clock.now())
+        notices.write(plan, clock.now())
         step.take_turn(plan)
         quiet = 0 if step.progress.evicted > asked else quiet + 1
-        now = ports.clock.now()
+        now = clock.now()
         pause, stop = step.pause(plan, quiet, now, release), step.stop(release)
         if now + timedelta(seconds=pause) >= stop or step.nothing_soon(plan, now):
             step.collect(last=True)
             return plan, step.progress
-        ports.clock.sleep(pause)
-        cached = any(one.pod.deletion is None or one.pod.deletion > ports.clock.now() for one in plan.evict)
+        clock.sleep(pause)
+        cached = any(one.pod.deletion is None or one.pod.deletion > clock.now() for one in plan.evict)
 
 
-def turn(
-    node: Node, situation: Situation, started: datetime, kubernetes: Kubernetes, ports: Ports
-) -> tuple[DrainPlan, DrainProgress]:
+def turn(node: Node, drain: DrainContext) -> tuple[DrainPlan, DrainProgress]:
     """Read the node's pods once and make one turn of evictions, without waiting for the outcome. Raises as `work`."""
-    step = _Step(node, situation, started, kubernetes, ports)
+    step = _Step(node, drain)
     plan = step.look()
     step.take_turn(plan)
     step.collect(last=True)
     return plan, step.progress
 
 
-def plan_now(node: Node, situation: Situation, started: datetime, kubernetes: Kubernetes, ports: Ports) -> DrainPlan:
+def plan_now(node: Node, drain: DrainContext) -> DrainPlan:
     """Return the verdict over the node's pods at this moment, with the budgets of their namespaces."""
-    return _Step(node, situation, started, kubernetes, ports).look(budgets=True)
+    return _Step(node, drain).look(budgets=True)
 
 
 class _Step:
     """View of a node during one step, and the work done there."""
 
-    def __init__(
-        self, node: Node, situation: Situation, started: datetime, kubernetes: Kubernetes, ports: Ports
-    ) -> None:
-        self._node, self._situation, self._started = node, situation, started
-        self._kubernetes, self._clock = kubernetes, ports.clock
+    def __init__(self, node: Node, drain: DrainContext) -> None:
+        self._node, self._drain = node, drain
+        self._kubernetes, self._clock = drain.kubernetes, drain.ports.clock
         self.progress = DrainProgress()
-        self._surging = ReplicaSurge(situation, started, kubernetes, ports, self.progress.healthy)
-        self._retries = Retries.after(situation.record.blocked_by)
-        self._removals = Removals(kubernetes)
+        self._surging = ReplicaSurge(drain, self._kubernetes, self.progress.healthy)
+        self._retries = Retries.after(drain.record.blocked_by)
+        self._removals = Removals(self._kubernetes)
         self._budgets: dict[str, tuple[datetime, tuple[PodDisruptionBudget, ...]]] = {}  # by namespace
         self._pods: Sequence[Pod] = ()  # of the last look
         self._daemon_sets, self._asked_about = frozenset[str](), frozenset[str]()
-        self.began = ports.clock.now()
+        self.began = self._clock.now()
 
     def look(self, *, cached: bool = False, budgets: bool = False) -> DrainPlan:
         """List the node's pods and plan. `cached`: the API server may answer from its cache. `budgets`: read those of
         every namespace that has a pod here, else only those already read for an eviction that was refused.
         """
-        situation, now, policy = self._situation, self._clock.now(), self._situation.policy.drain
-        options = replace(situation.record.options or BY_POLICY, voluntary=situation.record.has(*VOLUNTARY))
+        record, now, policy = self._drain.record, self._clock.now(), self._drain.policy
+        options = replace(record.options or BY_POLICY, voluntary=record.has(*VOLUNTARY))
+        ours_hold = self._drain.situation.ours_hold
         pods = self._kubernetes.pods_on(self._node.name, cached=cached)
         self._pods = pods
         self._know_daemon_sets(pods)
@@ -136,22 +130,20 @@ class _Step:
             daemon_sets=self._daemon_sets,
             policy=policy,
             now=now,
-            deadline=deadlines.node_deadline(
-                situation.record, policy, self._started, now, ours_hold=situation.ours_hold
-            ),
+            deadline=deadlines.node_deadline(record, policy, self._drain.started, now, ours_hold=ours_hold),
             options=options,
         )
-        if policy.force or role_of(situation.lifecycle) not in ENDING:
+        if policy.force or role_of(self._drain.situation.lifecycle) not in ENDING:
             return plan
         # What is left at the end of the drain ends with the instance, or waits as long as a hook holds it.
-        return in_time_for(deadlines.drain_end(situation.record, policy, self._started), plan, now, options)
+        return in_time_for(deadlines.drain_end(record, policy, self._drain.started), plan, now, options)
 
     def reason_not_to_begin(self) -> str:
         """Return why a voluntary drain that has moved no pod yet does not begin, by the last look; empty if it does."""
-        situation = self._situation
-        if not is_voluntary(situation.record) or has_begun(situation.record, situation.lifecycle):
+        record = self._drain.record
+        if not is_voluntary(record) or has_begun(record, self._drain.situation.lifecycle):
             return ""
-        return reason_to_cancel(situation.record, situation.policy.drain, self._node, self._pods, self._clock.now())
+        return reason_to_cancel(record, self._drain.policy, self._node, self._pods, self._clock.now())
 
     def pause(self, plan: DrainPlan, quiet: int, now: datetime, release: datetime | None) -> float:
         """Return the seconds until the next read: 1, 2, 4 since the last eviction of a pod, at most 2 if a pod waits
@@ -162,7 +154,7 @@ class _Step:
             return LOOK_AGAIN[0]
         slowest = BLOCKED_PACE if self.progress.blocked_by else len(LOOK_AGAIN) - 1
         seconds = LOOK_AGAIN[min(quiet, slowest)]
-        end = deadlines.drain_end(self._situation.record, self._situation.policy.drain, self._started)
+        end = deadlines.drain_end(self._drain.record, self._drain.policy, self._drain.started)
         due = [moment for moment in (*turn_times(plan), end, release) if moment is not None and moment > now]
         nearest = min(((moment - now).total_seconds() for moment in due), default=seconds)
         return max(min(seconds, nearest), LOOK_AGAIN[0])
@@ -194,7 +186,7 @@ class _Step:
         after that moment, in turns that begin later.
         """
         began, progress = self._clock.now(), self.progress
-        release = deadlines.release_at(self._situation.record, began)
+        release = deadlines.release_at(self._drain.record, began)
         progress.blocked_by = {refused.pod.key: (refused.reason,) for refused in plan.refuse}
         progress.not_asked = 0
         over = min(began + LONGEST_TURN, self.began + LATEST)
@@ -216,7 +208,7 @@ class _Step:
         """Note the answers that have come. `last`: also those that come before the instance is released, and name the
         pods without an answer: the next step asks about them again.
         """
-        release = deadlines.release_at(self._situation.record, self.began)
+        release = deadlines.release_at(self._drain.record, self.began)
         end = self.began + LONGEST
         until = min(end, release) if release is not None and self.began < release else end
         for removal in self._removals.under_way():
@@ -313,13 +305,13 @@ class _Step:
 
     def _forces(self, now: datetime) -> bool:
         """Return whether pods are deleted if their eviction fails: with force, once the drain's time is over."""
-        record, policy = self._situation.record, self._situation.policy.drain
-        return policy.force and deadlines.out_of_time(record, policy, self._started, now) is not None
+        record, policy = self._drain.record, self._drain.policy
+        return policy.force and deadlines.out_of_time(record, policy, self._drain.started, now) is not None
 
     def _removal(self, eviction: Eviction, now: datetime) -> RemovalRequest:
         """Evict the pod as long as that works; with force, delete a pod that was blocked before without another try."""
         forced = self._forces(now)
-        known = any(line.startswith(f"{eviction.pod.key}: ") for line in self._situation.record.blocked_by)
+        known = any(line.startswith(f"{eviction.pod.key}: ") for line in self._drain.record.blocked_by)
         deletes = eviction.removal is PodRemoval.DELETE or (forced and known)
         slow = self._retries.has_failed(eviction) or self._removals.waits_in(eviction.pod.namespace)
         return RemovalRequest(eviction=eviction, began=now, deletes=deletes, forces=forced, slow=slow)

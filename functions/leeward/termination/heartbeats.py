@@ -90,12 +90,11 @@ def record_heartbeat(situation: Situation, ports: Ports, ahead: timedelta = time
     record = situation.record
     if not situation.held or situation.group is None:
         return record
-    return keep_waiting(record, situation.group.name, situation.our_hooks, situation.policy, ports, ahead)
+    return keep_waiting(record, situation.our_hooks, situation.policy, ports, ahead)
 
 
 def keep_waiting(
     record: TerminationRecord,
-    group: str,
     hooks: Iterable[LifecycleHook],
     policy: NodePolicy | None,
     ports: Ports,
@@ -109,7 +108,9 @@ def keep_waiting(
     settings = (policy or UNSELECTED).interruption.heartbeat
     due = heartbeats_due(hooks, record, settings, now, ahead, unattended)
     sent = {
-        hook.name: now for hook in due if ports.groups.heartbeat(group=group, hook=hook.name, instance=record.instance)
+        hook.name: now
+        for hook in due
+        if ports.groups.heartbeat(group=hook.group, hook=hook.name, instance=record.instance)
     }
     held = {"held": now} if sent and "held" not in record.times else {}
     if sent:

@@ -33,7 +33,7 @@ from leeward.termination.drain_plan import DrainPlan, turn_times
 from leeward.termination.drain_reports import DrainProgress, evicted_so_far, leaving
 from leeward.termination.eviction import turn
 from leeward.termination.run import Next, Run, current, latest
-from leeward.termination.situation import Situation, find_node, last_known
+from leeward.termination.situation import DrainContext, Situation, find_node, last_known
 
 SHORTEST_PAUSE = 8  # seconds
 SPREAD = 8  # seconds, by instance: they were claimed in the same second
@@ -84,8 +84,7 @@ def evict_promptly(record: TerminationRecord, ports: Ports) -> tuple[DrainPlan, 
     if policy is None or not record.has(*ABRUPT):
         return None
     started = record.times.get("draining", ports.clock.now())
-    situation = _unseen(record, decisions.without_deletions(policy))
-    outcome = _turn(record, situation, started, ports.for_seconds(LONGEST_SECONDS))
+    outcome = _turn(_unseen(record, decisions.without_deletions(policy), started, ports))
     if outcome is not None:
         moved = {"moved": ports.clock.now()} if outcome[1].moved else {}
         times = {"begun": started, "draining": started, **moved}
@@ -99,16 +98,13 @@ def evict_promptly(record: TerminationRecord, ports: Ports) -> tuple[DrainPlan, 
     return outcome
 
 
-def _turn(
-    record: TerminationRecord, situation: Situation, started: datetime, ports: Ports
-) -> tuple[DrainPlan, DrainProgress] | None:
-    kubernetes = ports.clusters.kubernetes(record.subject.cluster)
-    node = find_node(record, kubernetes) or last_known(situation, started, kubernetes, ports.clock.now())
+def _turn(drain: DrainContext) -> tuple[DrainPlan, DrainProgress] | None:
+    node = find_node(drain.record, drain.kubernetes) or last_known(drain)
     if node is None:
         return None
     if not node.tainted:
-        node = kubernetes.taint(node, disruption_taint(ports.deployment), exclude=True)
-    return turn(node, situation, started, kubernetes, ports)
+        node = drain.kubernetes.taint(node, disruption_taint(drain.ports.deployment), exclude=True)
+    return turn(node, drain)
 
 
 def turn_in_storm(run: Run, record: TerminationRecord, ports: Ports) -> Run | None:
@@ -196,7 +192,7 @@ def _evict_unrecorded(run: Run, ports: Ports) -> None:
         if policy is not None:
             alone = decisions.without_deletions(policy)
             alone = replace(alone, drain=replace(alone.drain, surge_single_replicas=False))
-            _turn(record, _unseen(record, alone), ports.clock.now(), ports.for_seconds(LONGEST_SECONDS))
+            _turn(_unseen(record, alone, ports.clock.now(), ports))
 
 
 def or_evict(do: Callable[[], T], record: TerminationRecord, ports: Ports) -> T:
@@ -217,6 +213,7 @@ def _policy(record: TerminationRecord, clusters: Clusters) -> NodePolicy | None:
     return next((policy for policy in known if policy.name == record.subject.policy), None)
 
 
-def _unseen(record: TerminationRecord, policy: NodePolicy) -> Situation:
-    """Build the state from the record alone."""
-    return Situation(record=record, instance=None, group=None, lifecycle=None, our_hooks=(), policy=policy)
+def _unseen(record: TerminationRecord, policy: NodePolicy, started: datetime, ports: Ports) -> DrainContext:
+    """Build the drain's context from the record alone, with ports for some seconds."""
+    unseen = Situation(record=record, instance=None, group=None, lifecycle=None, our_hooks=(), policy=policy)
+    return DrainContext(situation=unseen, started=started, ports=ports.for_seconds(LONGEST_SECONDS))

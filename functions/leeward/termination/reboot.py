@@ -41,7 +41,7 @@ from leeward.ports.records import Claims
 from leeward.termination import decisions
 from leeward.termination.eviction import plan_now
 from leeward.termination.run import Next, Run, current
-from leeward.termination.situation import Freshness, Situation, find_node, survey
+from leeward.termination.situation import DrainContext, Freshness, Situation, find_node, survey
 
 MISSED = "missed"  # a key in the record's times: the last look at which the node was overdue
 LOOKS_AGAIN = timedelta(seconds=60)  # a kubelet that lost its API server has reported long before
@@ -113,7 +113,8 @@ def _request(run: Run, situation: Situation, node: Node, ports: Ports) -> Run:
     """Request the reboot of an empty node, unless something is against it."""
     record, now = situation.record, ports.clock.now()
     kubernetes = ports.clusters.kubernetes(record.subject.cluster)
-    plan = plan_now(node, situation, record.times.get("draining", now), kubernetes, ports)
+    started = record.times.get("draining", now)
+    plan = plan_now(node, DrainContext(situation=situation, started=started, ports=ports))
     if not plan.drained:
         return replace(run, next=Next.DRAIN, why="a pod that has to leave is on it again")
     over = _over(record, node)

@@ -7,18 +7,16 @@ written."""
 
 from collections.abc import Iterable
 from contextlib import suppress
-from datetime import datetime
 
 from leeward.budgets.healthy_pods import HealthSample, sample_of
 from leeward.errors import AccessDeniedError, ClusterUnreachableError, ThrottledError
 from leeward.model.pod import Deployment, Pod
 from leeward.model.times import format_instant
-from leeward.ports import Ports
 from leeward.ports.kubernetes import Kubernetes, Workloads
 from leeward.ports.records import Claims
 from leeward.termination import deadlines
 from leeward.termination.drain_plan import Eviction, PodRemoval
-from leeward.termination.situation import Situation, read
+from leeward.termination.situation import DrainContext, read
 
 NOT_SURGED = "NotSurged"  # reason of the Event on a pod whose eviction waits for no second replica
 MANIFEST = "manifests/replica-surge-role.yaml"  # allows to scale Deployments
@@ -65,20 +63,13 @@ class ReplicaSurge:
     it. `healthy` takes a sample of each Deployment that is read.
     """
 
-    def __init__(
-        self,
-        situation: Situation,
-        started: datetime,
-        kubernetes: Kubernetes,
-        ports: Ports,
-        healthy: list[HealthSample],
-    ) -> None:
+    def __init__(self, drain: DrainContext, kubernetes: Kubernetes, healthy: list[HealthSample]) -> None:
         self._healthy = healthy
-        self._record, self._policy = situation.record, situation.policy.drain
-        self._kubernetes, self._ports = kubernetes, ports
-        now = ports.clock.now()
-        self._until = deadlines.surged_by(situation.record, self._policy, started, now, ours_hold=situation.ours_hold)
-        self._surges = dict(situation.record.surges)
+        self._record, self._policy = drain.record, drain.policy
+        self._kubernetes, self._clock, self._claims = kubernetes, drain.ports.clock, drain.ports.claims
+        now, ours_hold = self._clock.now(), drain.situation.ours_hold
+        self._until = deadlines.surged_by(self._record, self._policy, drain.started, now, ours_hold=ours_hold)
+        self._surges = dict(drain.record.surges)
         self._of_pod: dict[str, str] = {}  # uid -> Deployment that was raised for it
         self._plain: set[str] = set()  # uids of pods that leave without a second replica
         self._denied = False
@@ -122,14 +113,14 @@ class ReplicaSurge:
     def _lower(self, key: str) -> None:
         """Scale one Deployment back. If that fails it stays among the surges, for a later step."""
         with suppress(ClusterUnreachableError, ThrottledError):
-            put_back(self._record.instance, self._kubernetes, self._ports.claims, only=key)
+            put_back(self._record.instance, self._kubernetes, self._claims, only=key)
             self._surges.pop(key, None)
 
     def reason_to_wait_after(self, error: Exception) -> str | None:
         """Return why a pod waits whose Deployment could not be read or scaled; None once the time for a second replica
         is over.
         """
-        if self._ports.clock.now() >= self._until:
+        if self._clock.now() >= self._until:
             return None
         return f"waits for the answer whether it gets a second replica ({error}), until {format_instant(self._until)}"
 
@@ -141,7 +132,7 @@ class ReplicaSurge:
             if self._denied:
                 raise
             self._denied = True
-            self._ports.clock.sleep(DENIAL_RETRY_SECONDS)
+            self._clock.sleep(DENIAL_RETRY_SECONDS)
             return self._decide(pod)
 
     def _decide(self, pod: Pod) -> str | None:
@@ -152,14 +143,14 @@ class ReplicaSurge:
         deployment = self._kubernetes.deployment_of(pod)
         if deployment is None:
             return None
-        self._healthy.append(sample_of(deployment, self._ports.clock.now()))
+        self._healthy.append(sample_of(deployment, self._clock.now()))
         if deployment.key in self._surges:
             self._of_pod[pod.uid] = deployment.key
             return self._wait(pod, deployment)
         if deployment.replicas != ONE:
             return None
         reason = reason_not_surged(pod, deployment, self._kubernetes.autoscaled(pod.namespace))
-        if self._ports.clock.now() >= self._until:
+        if self._clock.now() >= self._until:
             reason = reason or "there is no time left for a second one"
         if reason:
             self._notify(pod, reason)
@@ -177,7 +168,7 @@ class ReplicaSurge:
         return self._waiting(deployment)
 
     def _wait(self, pod: Pod, deployment: Deployment) -> str | None:
-        if deployment.available > ONE or self._ports.clock.now() >= self._until:
+        if deployment.available > ONE or self._clock.now() >= self._until:
             return None
         if deployment.replicas > ONE:
             if not self._surges[deployment.key]:  # the answer of the scale call was lost, or the step was killed
@@ -198,14 +189,14 @@ class ReplicaSurge:
         if any(line.startswith(f"{pod.key}: ") for line in self._record.blocked_by):
             return
         message = f"no second replica is started before its eviction: {reason}"
-        now = self._ports.clock.now()
+        now = self._clock.now()
         self._kubernetes.event(pod, reason=NOT_SURGED, message=message, warning=False, now=now)
 
     def _write(self, key: str, scaled: bool | None) -> None:
         """Write one entry, never the map that this step has read: a step that outlives its execution, or the next
         attempt, may write others.
         """
-        self._ports.claims.surge(self._record.instance, key, scaled)
+        self._claims.surge(self._record.instance, key, scaled)
         self._surges.pop(key, None)
         if scaled is not None:
             self._surges[key] = scaled

@@ -25,16 +25,14 @@ from leeward.model.group import GroupFacts
 from leeward.model.load_balancing import LoadBalancerTarget, Service, TargetKind
 from leeward.model.node import Node, Taint
 from leeward.model.pod import Pod
-from leeward.model.termination import TerminationRecord
+from leeward.model.target import TargetKind
 from leeward.model.times import format_instant
 from leeward.policy.document import SETTLES, DrainPolicy
-from leeward.ports import Ports
 from leeward.ports.clock import Clock
-from leeward.ports.kubernetes import Clusters, Kubernetes, Listed
-from leeward.ports.records import Claims
+from leeward.ports.kubernetes import Kubernetes, Listed
 from leeward.termination import deadlines
 from leeward.termination.drain_plan import DrainPlan
-from leeward.termination.situation import Situation
+from leeward.termination.situation import DrainContext, Situation
 
 NOT_AWAITED = "DeregistrationNotAwaited"  # reason of an Event
 UNREACHED = "unreached"  # a key in the record's times
@@ -66,16 +64,16 @@ def services_of(kubernetes: Kubernetes) -> Sequence[Service]:
     return kubernetes.read(Listed.SERVICES, Service.from_json)
 
 
-def settle_of_node(situation: Situation, ports: Ports) -> timedelta:
+def settle_of_node(drain: DrainContext) -> timedelta:
     """Return the settle time of an instance whose pods have left. One that is registered by its id is reached although
     nothing in the cluster says so; the answer is the one that the wait for its addresses uses as well.
     """
-    cluster, policy = situation.record.subject.cluster, situation.policy.drain
-    settle = settle_time(policy, situation.group, lambda: services_of(ports.clusters.kubernetes(cluster)))
-    if settle or policy.settle is not None or situation.instance is None:
+    instance = drain.situation.instance
+    settle = settle_time(drain.policy, drain.situation.group, lambda: services_of(drain.kubernetes))
+    if settle or drain.policy.settle is not None or instance is None:
         return settle
     try:
-        targets = ports.load_balancers.targets(cluster, situation.instance)
+        targets = drain.ports.load_balancers.targets(drain.record.subject.cluster, instance)
     except LeewardError:
         return SETTLES
     return SETTLES if any(target.kind is TargetKind.INSTANCE for target in targets) else settle
@@ -94,100 +92,96 @@ class Awaited:
         return tuple(f"{one}, until {format_instant(self.until)}" for one in self.what)
 
 
-def targets_before_eviction(situation: Situation, started: datetime, node: Node, ports: Ports) -> Awaited | None:
+def targets_before_eviction(drain: DrainContext, node: Node) -> Awaited | None:
     """Return the targets that stand for the node itself (by instance id): requests arrive through it for pods anywhere,
     and those under way go on until it is deregistered. None: evict. Targets that were waited for once are not read
     again.
     """
-    record, now = situation.record, ports.clock.now()
+    record, situation, now = drain.record, drain.situation, drain.ports.clock.now()
     if "evicting" in record.times:
         return None
-    policy = situation.policy.drain
-    until = deadlines.deregistered_by(record, policy, started, now, ours_hold=situation.ours_hold)
+    until = deadlines.deregistered_by(record, drain.policy, drain.started, now, ours_hold=situation.ours_hold)
     running = situation.instance is not None and situation.instance.state == "running"
-    if until is not None and now < until and running:
-        awaited = _read_targets(situation, node, until, lambda target: target.kind is TargetKind.INSTANCE, ports)
-        if awaited is not None:
-            return awaited
-    return None
+    if until is None or now >= until or not running:
+        return None
+    return _read_targets(drain, node, until, lambda target: target.kind is TargetKind.INSTANCE)
 
 
-def targets_before_end(situation: Situation, started: datetime, node: Node, ports: Ports) -> Awaited | None:
+def targets_before_end(drain: DrainContext, node: Node) -> Awaited | None:
     """Return the targets at the node's addresses that are still draining: their pods are gone, and while requests may
     be sent to an address no other pod should get it. A pod that stays keeps its target, which is not waited for.
     """
-    policy, now = situation.policy.drain, ports.clock.now()
-    until = deadlines.held_by(
-        situation.record, policy, policy.deregistration_timeout, started, now, ours_hold=situation.ours_hold
-    )
-    if now >= until:
+    until = _held_by(drain, drain.policy.deregistration_timeout)
+    if drain.ports.clock.now() >= until:
         return None
-    return _read_targets(situation, node, until, lambda target: target.kind is TargetKind.IP and target.draining, ports)
+    return _read_targets(drain, node, until, lambda target: target.kind is TargetKind.IP and target.draining)
+
+
+def _held_by(drain: DrainContext, span: timedelta) -> datetime:
+    """Return until when the empty node is held for work under way at it, at most `span` from its last pod's end."""
+    now, ours_hold = drain.ports.clock.now(), drain.situation.ours_hold
+    return deadlines.held_by(drain.record, drain.policy, span, drain.started, now, ours_hold=ours_hold)
 
 
 def _read_targets(
-    situation: Situation, node: Node, until: datetime, counts: Callable[[LoadBalancerTarget], bool], ports: Ports
+    drain: DrainContext, node: Node, until: datetime, counts: Callable[[LoadBalancerTarget], bool]
 ) -> Awaited | None:
     """Read the targets that count. Load balancers that answer with an error are read again until the time is over. A
     missing permission, or an API that is not reached for half a minute, must not make every drain wait for nothing: an
     Event reports it, and the drain goes on.
     """
-    record, instance = situation.record, situation.instance
+    instance = drain.situation.instance
     if instance is None:
         return None
     try:
-        there = [target for target in ports.load_balancers.targets(record.subject.cluster, instance) if counts(target)]
+        targets = drain.ports.load_balancers.targets(drain.record.subject.cluster, instance)
     except AwsUnreachableError as error:
-        since = _unreached_since(record, ports.clock, ports.claims)
-        if ports.clock.now() - since < UNREACHED_FOR:
+        since = _unreached_since(drain)
+        if drain.ports.clock.now() - since < UNREACHED_FOR:
             return Awaited(
                 what=(f"the load balancers are not reached: {error}",), until=min(until, since + UNREACHED_FOR)
             )
-        _give_notice(record, node, f"{error}; in a VPC a drain needs {ENDPOINT}", ports.clock, ports.clusters)
+        _give_notice(drain, node, f"{error}; in a VPC a drain needs {ENDPOINT}")
         return None
     except RetryableError as error:
         return Awaited(what=(f"the load balancers do not answer: {error}",), until=until)
     except TerminalError as error:
-        _give_notice(record, node, str(error), ports.clock, ports.clusters)
+        _give_notice(drain, node, str(error))
         return None
-    return Awaited(what=tuple(sorted(target.named for target in there)), until=until) if there else None
+    names = tuple(sorted(target.named for target in targets if counts(target)))
+    return Awaited(what=names, until=until) if names else None
 
 
-def _unreached_since(record: TerminationRecord, clock: Clock, claims: Claims) -> datetime:
+def _unreached_since(drain: DrainContext) -> datetime:
     """Return when the API was first not reached in this termination, written once."""
-    since = record.times.get(UNREACHED)
+    record, since = drain.record, drain.record.times.get(UNREACHED)
     if since is None:
-        since = clock.now()
-        claims.note_attempt(record.instance, record.attempt, times={UNREACHED: since})
+        since = drain.ports.clock.now()
+        drain.ports.claims.note_attempt(record.instance, record.attempt, times={UNREACHED: since})
     return since
 
 
-def _give_notice(record: TerminationRecord, node: Node, why: str, clock: Clock, clusters: Clusters) -> None:
-    kubernetes = clusters.kubernetes(record.subject.cluster)
-    message = f"load balancers are not waited for: {why}"[:1000]
-    kubernetes.event(node, reason=NOT_AWAITED, message=message, warning=True, now=clock.now())
+def _give_notice(drain: DrainContext, node: Node, reason: str) -> None:
+    message, now = f"load balancers are not waited for: {reason}"[:1000], drain.ports.clock.now()
+    drain.kubernetes.event(node, reason=NOT_AWAITED, message=message, warning=True, now=now)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldVolume:
-    """Volume attached to the node. `claim`: namespace/name, None if it is unknown; `users`: pods of the node that use
-    the claim, empty when they have ended.
-    """
+    """Volume attached to the node."""
 
     attachment: VolumeAttachment
-    claim: str | None
-    users: tuple[Pod, ...]
+    claim: str | None  # namespace/name, None if it is unknown
+    users: tuple[Pod, ...]  # pods of the node that use the claim, empty when they have ended
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrainVolume:
-    """Volume in a drain's plan. `attachment`: name of the VolumeAttachment; `pod`: a user, None if all have ended;
-    `wait`: it has to be detached before the node is terminated.
-    """
+    """Volume in a drain's plan."""
 
-    attachment: str
-    pod: Pod | None
-    wait: bool
+    attachment: str  # name of the VolumeAttachment
+    pod: Pod | None  # a user, None if all have ended
+    wait: bool  # it has to be detached before the node is terminated
 
 
 def held_volumes(
@@ -219,30 +213,25 @@ def drain_volumes(plan: DrainPlan, held: Sequence[HeldVolume], *, waits: bool) -
     return tuple(volumes)
 
 
-def volumes_before_end(
-    situation: Situation, started: datetime, node: Node, plan: DrainPlan, kubernetes: Kubernetes, ports: Ports
-) -> Awaited | None:
+def volumes_before_end(drain: DrainContext, node: Node, plan: DrainPlan) -> Awaited | None:
     """Return the volumes of pods that have left, until drain.volumeDetachTimeout from the last pod's end or the
     deadline. None on a node that is not Ready: no kubelet there unmounts them, and they are free soonest when the
     instance has ended.
     """
-    policy, now = situation.policy.drain, ports.clock.now()
-    until = deadlines.held_by(
-        situation.record, policy, policy.volume_detach_timeout, started, now, ours_hold=situation.ours_hold
-    )
-    if now >= until or not node.ready:
+    until = _held_by(drain, drain.policy.volume_detach_timeout)
+    if drain.ports.clock.now() >= until or not node.ready:
         return None
     try:
-        attached = [one for one in kubernetes.attachments() if one.node == node.name]
+        attached = [attachment for attachment in drain.kubernetes.attachments() if attachment.node == node.name]
     except AccessDeniedError as error:
         return Awaited(what=(f"volumes may still be attached: {error}",), until=until)
     if not attached:
         return None
     pods = [left.pod for left in plan.leave]
-    held = held_volumes(node.name, pods, attached, claims_of(kubernetes.volumes()))
+    held = held_volumes(node.name, pods, attached, claims_of(drain.kubernetes.volumes()))
     waits = {line.attachment for line in drain_volumes(plan, held, waits=True) if line.wait}
-    there = [_volume_sentence(one) for one in held if one.attachment.name in waits]
-    return Awaited(what=tuple(there), until=until) if there else None
+    sentences = [_volume_sentence(volume) for volume in held if volume.attachment.name in waits]
+    return Awaited(what=tuple(sentences), until=until) if sentences else None
 
 
 def volumes_before_removal(situation: Situation, node: Node, kubernetes: Kubernetes, clock: Clock) -> str | None:

@@ -33,7 +33,7 @@ from leeward.model.lifecycle import (
 from leeward.model.node import LONG_AGO, Node, disruption_taint
 from leeward.model.seen import GONE, Seen, SeenGroup, SeenInstance
 from leeward.model.termination import CauseKind, TerminationRecord
-from leeward.policy.document import GroupSelector, NodePolicy
+from leeward.policy.document import DrainPolicy, GroupSelector, NodePolicy
 from leeward.policy.selection import is_ours, is_put_by_sync, policy_for
 from leeward.ports import Ports
 from leeward.ports.autoscaling import Groups
@@ -386,7 +386,31 @@ def find_node_or_uninitialized(
     return found, () if found else tuple(node for node in nodes if node.uninitialized)
 
 
-def last_known(situation: Situation, started: datetime, kubernetes: Kubernetes, now: datetime) -> Node | None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrainContext:
+    """Situation of a drain under way, and the ports of its step."""
+
+    situation: Situation
+    started: datetime  # when the present attempt began to drain
+    ports: Ports
+
+    @property
+    def record(self) -> TerminationRecord:
+        """Record of the termination, as this step knows it."""
+        return self.situation.record
+
+    @property
+    def policy(self) -> DrainPolicy:
+        """Part of the policy that bounds the drain."""
+        return self.situation.policy.drain
+
+    @property
+    def kubernetes(self) -> Kubernetes:
+        """API of the node's cluster."""
+        return self.ports.clusters.kubernetes(self.record.subject.cluster)
+
+
+def last_known(drain: DrainContext) -> Node | None:
     """Return the deleted Node of the instance by its noted name, for a drain whose time is not over. None: no Node was
     noted, or another instance has its name.
 
@@ -394,10 +418,9 @@ def last_known(situation: Situation, started: datetime, kubernetes: Kubernetes, 
     requests for them, and the pod garbage collector deletes the rest within about a minute. So the drain goes on by the
     noted name, and the empty instance keeps its settle time (docs/designs/draining.md).
     """
-    record = situation.record
-    name = record.subject.node
-    over = deadlines.out_of_time(record, replace(situation.policy.drain, force=False), started, now)
-    if not name or over is not None or kubernetes.node(name) is not None:
+    record, name = drain.record, drain.record.subject.node
+    over = deadlines.out_of_time(record, replace(drain.policy, force=False), drain.started, drain.ports.clock.now())
+    if not name or over is not None or drain.kubernetes.node(name) is not None:
         return None
     return _deleted(name, record)
 

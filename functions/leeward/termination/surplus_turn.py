@@ -29,7 +29,7 @@ from leeward.termination.drain_plan import DrainPlan
 from leeward.termination.eviction import plan_now
 from leeward.termination.requests import read_apart
 from leeward.termination.run import Next, Run
-from leeward.termination.situation import Situation, find_node
+from leeward.termination.situation import DrainContext, Situation, find_node
 from leeward.upgrade.record import UpgradeRecord, cause_id
 from leeward.upgrade.surge.sizes import parallelism
 
@@ -55,7 +55,7 @@ def before_drain(run: Run, situation: Situation, ports: Ports) -> Run | None:
         node = find_node(record, kubernetes)
         if node is None or node.tainted:
             return None
-        plan = plan_now(node, situation, now, kubernetes, ports)
+        plan = plan_now(node, DrainContext(situation=situation, started=now, ports=ports))
         if blocked := _blocked(plan):
             why = f"another node offsets the launch, here pods are blocked: {blocked}"[:500]
             return replace(run, next=Next.FAILED, why=why)

@@ -51,9 +51,10 @@ def _no_deadline(shop: Workshop) -> None:
 
 
 def _sleeps_past_the_deadline(shop: Workshop) -> None:
-    def work(original, node, situation, *arguments):
-        causes = tuple(replace(cause, deadline=None) for cause in situation.record.causes)
-        return original(node, replace(situation, record=replace(situation.record, causes=causes)), *arguments)
+    def work(original, node, drain, *arguments):
+        causes = tuple(replace(cause, deadline=None) for cause in drain.record.causes)
+        situation = replace(drain.situation, record=replace(drain.record, causes=causes))
+        return original(node, replace(drain, situation=situation), *arguments)
 
     shop.wrap(f"{EVICTING}.work", work)
 

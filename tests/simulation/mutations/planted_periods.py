@@ -268,8 +268,8 @@ OF_STEPS = (
         edits=(
             edit(
                 "leeward.termination.heartbeats.keep_waiting",
-                "group=group, hook=hook.name, instance=record.instance",
-                "group=group, hook=ports.groups.hooks(group)[0].name, instance=record.instance",
+                "group=hook.group, hook=hook.name, instance=record.instance",
+                "group=hook.group, hook=ports.groups.hooks(hook.group)[0].name, instance=record.instance",
             ),
         ),
         tests=("tests/state_machines/test_two_hooks.py",),
@@ -356,7 +356,7 @@ OF_STEPS = (
         edits=(
             edit(
                 "leeward.termination.eviction._Step._forces",
-                "return policy.force and deadlines.out_of_time(record, policy, self._started, now) is not None",
+                "return policy.force and deadlines.out_of_time(record, policy, self._drain.started, now) is not None",
                 "return policy.force",
             ),
         ),
