@@ -2,30 +2,90 @@
 
 The record in the table says which zones are closed (docs/designs/zone-evacuation.md). Each node leaves through the
 ordinary termination: a replacement in another zone first, then the drain, then the end with decrement, so the sizes of
-the groups stay. AZRebalance would launch into the closed zone; it is suspended, and resumed once the zone is open and
-the terminations of the evacuation have ended."""
+the groups stay. AZRebalance would launch into the closed zone to make the zones even; it is suspended, recorded first
+by the evacuation that needs it, and resumed by the same once the zone is open and its terminations have ended."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from leeward.budgets.pdb import PdbIndex
 from leeward.cluster.facets import Known, known_or
 from leeward.cluster.state import ClusterState
+from leeward.errors import RecordChangedError
 from leeward.evacuation.plan import EvacuationInputs, NodeVerdict, Standing, plan_evacuation
+from leeward.model.group import AZ_REBALANCE, Group
 from leeward.model.pod import pods_by_node
 from leeward.model.termination import Cause, CauseKind, Status
 from leeward.model.zonal_shift import NOT_SHIFTED, Evacuation, GroupSizes, ZoneRecord
 from leeward.placement.restrictions import by_claim
 from leeward.ports import Ports
+from leeward.ports.autoscaling import GroupChanges
 from leeward.ports.clock import Clock
 from leeward.ports.records import Catalog
 from leeward.reconcile.result import ReconcileResult
-from leeward.reconcile.zone_balance import balanced, resume, suspend
-from leeward.reconcile.zone_record import written
 from leeward.termination.decisions import only_evacuated
 from leeward.termination.requests import read_apart, start, subject_of
 
 EVENT = "ZoneEvacuation"  # reason of the Event on each node that leaves
+
+
+def written(record: ZoneRecord, catalog: Catalog, clock: Clock) -> ZoneRecord:
+    """Return the record as written. Raises RecordChangedError if another writer was faster."""
+    after = catalog.write_zone_record(record, clock.now())
+    if after is None:
+        raise RecordChangedError(f"{record.cluster}: another writer changed the record of its zones")
+    return after
+
+
+def balanced(groups: Iterable[Group]) -> frozenset[str]:
+    """Return the groups that balance their zones now. Where the owner, EKS or another workflow has suspended that, it
+    is theirs to resume.
+    """
+    return frozenset(group.name for group in groups if AZ_REBALANCE not in group.suspended)
+
+
+def suspend(names: Iterable[str], group_changes: GroupChanges, result: ReconcileResult) -> frozenset[str]:
+    """Suspend balancing of these groups; return those of which that failed, as the result says. Idempotent."""
+    failed = set(names)
+    for name in sorted(failed):
+        with result.isolate(name):
+            group_changes.suspend(name, AZ_REBALANCE)
+            failed.discard(name)
+    return frozenset(failed)
+
+
+def resume(names: Collection[str], state: ClusterState, ports: Ports) -> frozenset[str]:
+    """Resume balancing of these groups; return those of which it stays suspended: all while a zone is closed, and the
+    groups on which an upgrade or a run works. A later pass tries again. A group that is gone needs nothing.
+    """
+    if names and ports.catalog.zonal_shifts(state.cluster).shifts:
+        return frozenset(names)
+    left = _in_use(names, state, ports) if names else frozenset()
+    for name in sorted({*names} - left):
+        if name in state.groups:
+            ports.group_changes.resume(name, AZ_REBALANCE)
+    return left
+
+
+def _in_use(names: Collection[str], state: ClusterState, ports: Ports) -> frozenset[str]:
+    """Return the groups of which an execution of an upgrade, or the open disruption run, relies on the suspension: it
+    found the process suspended and has not recorded it as its own.
+    """
+    run = ports.disruptions.read(state.cluster)
+    disrupted = frozenset(run.groups) & {*names} if run is not None and run.open else frozenset()
+    return disrupted | being_upgraded(names, ports)
+
+
+def being_upgraded(names: Iterable[str], ports: Ports) -> frozenset[str]:
+    """Return the groups of which an execution works on an open upgrade."""
+    from leeward.upgrade.run import held  # late: INIT imports it after the handler
+
+    upgrades = ports.upgrades.read_all(sorted(names))
+    return frozenset(
+        name
+        for name, one in upgrades.items()
+        if one.ended is None and held(one, ports.upgrade_executions, ports.managed_upgrade_executions)
+    )
 
 
 def evacuate_zones(record: ZoneRecord, state: ClusterState, ports: Ports, result: ReconcileResult) -> None:

@@ -17,22 +17,20 @@ from leeward.model.node import Node
 from leeward.model.termination import TerminationRecord
 from leeward.model.zonal_shift import ZonalShifts
 from leeward.ports import Ports
-from leeward.reconcile.attention import note_attention
-from leeward.reconcile.capacity_blocks import drain_capacity_blocks
-from leeward.reconcile.executions import can_wait, open_executions, restart
+from leeward.reconcile.executions import can_wait, open_executions, open_records, restart
 from leeward.reconcile.finalizers import keep_finalizers, release_nodes_without_instances
-from leeward.reconcile.first_seen import note_first_seen
-from leeward.reconcile.hooks import settle_hooks
-from leeward.reconcile.launches import answer_switched_off_launches, settle_launches
-from leeward.reconcile.maximum_sizes import put_back_maximum_sizes
-from leeward.reconcile.pauses import keep_pauses
-from leeward.reconcile.records import open_records
-from leeward.reconcile.repair import replace_unhealthy
+from leeward.reconcile.hooks import answer_switched_off_launches, note_attention, settle_hooks, settle_launches
+from leeward.reconcile.leftovers import (
+    keep_pauses,
+    put_back_maximum_sizes,
+    remove_stale_taints,
+    report_duplicates,
+    report_foreign_taints,
+)
+from leeward.reconcile.repair import note_first_seen, replace_unhealthy
 from leeward.reconcile.result import ReconcileResult
-from leeward.reconcile.scheduled_events import claim_scheduled_events
-from leeward.reconcile.taints import remove_stale_taints, report_duplicates, report_foreign_taints
-from leeward.reconcile.zonal_shifts import announce_shifts, poll_shifts
-from leeward.reconcile.zones import work_on_zones
+from leeward.reconcile.scheduled_events import claim_scheduled_events, drain_capacity_blocks
+from leeward.reconcile.zones import announce_shifts, poll_shifts, work_on_zones
 from leeward.retry import retry
 from leeward.sync.labels import annotate_nodes, label_nodes
 

@@ -3,16 +3,23 @@
 Sure means: observed in two passes, most of a minute apart and within ten, so that an API server that has just restarted
 has heard the kubelets; and read once more past every cache, so that no stale answer ends anything. A node that fails a
 check of EC2 is observed twice as well. A node whose instance is gone needs no second observation: nothing runs there.
-"""
 
-from collections.abc import Mapping
+A repair waits until a condition has lasted, so a writer that renews its `lastTransitionTime` would put it off without
+an end: the first sight of a condition, and of other controllers' taints, is noted on each Node that has them. A
+condition that is healthy at one pass begins again."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 
 from leeward.cluster.facets import Known, known_or
 from leeward.cluster.state import ClusterState
+from leeward.errors import ObjectGoneError
+from leeward.model.lifecycle import IN_SERVICE
 from leeward.model.node import Node
-from leeward.model.node_condition import NodeCondition
+from leeward.model.node_condition import READY, NodeCondition, noted
+from leeward.model.node_owners import FOREIGN_TAINTS, taint_since
 from leeward.model.nodegroup import NodeRepair
 from leeward.model.termination import (
     MOST_A_DAY,
@@ -24,18 +31,61 @@ from leeward.model.termination import (
     TerminationRecord,
     reboots_of_a_day,
 )
+from leeward.model.well_known import FIRST_SEEN
 from leeward.policy.repair import RepairPolicy, rule_for
 from leeward.ports import Ports
 from leeward.ports.clock import Clock
-from leeward.reconcile.circuit_breaker import CircuitBreaker, is_unhealthy
-from leeward.reconcile.managed_repair import rules_of
+from leeward.ports.records import Catalog
 from leeward.reconcile.result import ReconcileResult
 from leeward.reconcile.second_observation import seen_before
-from leeward.reconcile.unhealthy_nodes import Act, Verdict, verdicts
+from leeward.reconcile.unhealthy_nodes import Act, CircuitBreaker, RepairVerdict, is_unhealthy, rules_of, verdicts
 from leeward.termination.requests import start, subject_of
 
+JOINS_WITHIN = timedelta(minutes=10)  # a new Node is NotReady at first: no write for each of them
+MOST_WRITES = 100  # in a pass; in a large outage the others follow in the next passes
 COOLDOWN = timedelta(hours=1)  # a node that was returned to service is left to its owner for so long
 EVENT = "UnhealthyNode"  # reason of the Event on the Node
+
+
+def note_first_seen(state: ClusterState, ports: Ports, result: ReconcileResult) -> None:
+    """Write the annotation of each node of the selected groups where it changes. Idempotent: earlier moments stay."""
+    now, kubernetes = ports.clock.now(), ports.clusters.kubernetes(state.cluster)
+    state = _with_overrides(state, ports.catalog)
+    changes = ((node, noted(node, _lasting(node, state, now), now)) for node in state.nodes if _stays(node, state))
+    written = [(node, note) for node, note in changes if note != node.annotations.get(FIRST_SEEN)]
+    for node, note in written[:MOST_WRITES]:
+        with result.isolate(node.name), suppress(ObjectGoneError):
+            kubernetes.annotate(node, {FIRST_SEEN: note})
+
+
+def _with_overrides(state: ClusterState, catalog: Catalog) -> ClusterState:
+    """Load EKS' repair overrides where a policy imports them: they name further conditions."""
+    policies = {group.name: state.policy_of(group) for group in state.selected if group.nodegroup is not None}
+    if any(policy is not None and policy.repair.imports_from_eks for policy in policies.values()):
+        return replace(state, node_repair=Known(catalog.node_repair(state.cluster)))
+    return state
+
+
+def _stays(node: Node, state: ClusterState) -> bool:
+    """Return whether the node is one that Leeward looks after, and that nothing is ending."""
+    group = state.group_of(node)
+    if group is None or state.policy_of(group) is None or state.policies.pauses.everything(group.name):
+        return False
+    ends = node.deleting or node.tainted or node.instance_id in state.claimed or state.is_superseded(node)
+    return not ends and group.lifecycle_of(node.instance_id) == IN_SERVICE
+
+
+def _lasting(node: Node, state: ClusterState, now: datetime) -> Iterator[str]:
+    """Yield the types of the unhealthy conditions, and the taints that carry no time of their own."""
+    group, policy = state.group_of(node), state.policy_of_node(node)
+    if policy is not None and policy.repair.enabled:
+        rules = rules_of(policy, group, state).conditions
+        yield from (condition.type for condition in node.monitored if rule_for(condition, rules))
+        if not node.ready and now - node.created > JOINS_WITHIN:
+            yield READY
+    if foreign := [taint for taint in node.taints if taint.key in FOREIGN_TAINTS]:
+        bare = replace(node, annotations={})
+        yield from (taint.key for taint in foreign if taint_since(bare, taint, now) is None)
 
 
 def replace_unhealthy(state: ClusterState, ports: Ports, result: ReconcileResult) -> None:
@@ -101,7 +151,7 @@ def _with_health(state: ClusterState, ports: Ports, *, recent: bool = False) -> 
     return replace(state, instances=instances.describe(suspects) if suspects else {})
 
 
-def _repair(node: Node, verdict: Verdict, state: ClusterState, ports: Ports) -> list[str]:
+def _repair(node: Node, verdict: RepairVerdict, state: ClusterState, ports: Ports) -> list[str]:
     """Claim the instance and return it once it is claimed. The cause is named by the attempt before: repeated, it adds
     nothing, and a node that was returned to service is claimed again after its cooldown.
     """
@@ -133,7 +183,7 @@ def _repair(node: Node, verdict: Verdict, state: ClusterState, ports: Ports) -> 
     return [instance.id]
 
 
-def _reboot(verdict: Verdict, record: TerminationRecord | None, now: datetime) -> Reboot | None:
+def _reboot(verdict: RepairVerdict, record: TerminationRecord | None, now: datetime) -> Reboot | None:
     """Return the reboot to ask for; None for a replacement, and for a node that was rebooted too often for another."""
     if verdict.act is not Act.REBOOT or verdict.condition is None:
         return None
@@ -142,7 +192,7 @@ def _reboot(verdict: Verdict, record: TerminationRecord | None, now: datetime) -
     return Reboot(by=RebootBy.LEEWARD, condition=verdict.condition.type, status=verdict.condition.status)
 
 
-def _sure(node: Node, verdict: Verdict, state: ClusterState, ports: Ports) -> bool:
+def _sure(node: Node, verdict: RepairVerdict, state: ClusterState, ports: Ports) -> bool:
     """Return whether the node is unhealthy at the second observation, and after a read that no cache answers: the same
     node, still unhealthy since then.
     """

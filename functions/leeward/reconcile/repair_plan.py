@@ -11,7 +11,7 @@ from leeward.disruption.command import MethodVerdict as PlanVerdict
 from leeward.model.instance_status import Impairment
 from leeward.model.node import Node
 from leeward.model.nodegroup import NodeRepair
-from leeward.reconcile.unhealthy_nodes import Act, Verdict, verdicts
+from leeward.reconcile.unhealthy_nodes import Act, RepairVerdict, verdicts
 from leeward.snapshot.cluster import ClusterSnapshot
 
 EMPTY: Mapping[str, NodeRepair] = {}
@@ -36,11 +36,11 @@ def repair_plan(
     )
 
 
-def _as_plan_verdict(verdict: Verdict) -> PlanVerdict:
+def _as_plan_verdict(verdict: RepairVerdict) -> PlanVerdict:
     return PlanVerdict(candidate=verdict.acts, reason=verdict.reason)
 
 
-def _command(node: Node, verdict: Verdict, snapshot: ClusterSnapshot) -> Command:
+def _command(node: Node, verdict: RepairVerdict, snapshot: ClusterSnapshot) -> Command:
     replaced = verdict.act is Act.REPLACE and not verdict.gone
     decision = (
         CommandDecision.REPLACE if replaced else CommandDecision.DELETE if verdict.gone else CommandDecision.REBOOT

@@ -25,7 +25,6 @@ from leeward.model.group import GroupFacts
 from leeward.model.load_balancing import LoadBalancerTarget, Service, TargetKind
 from leeward.model.node import Node, Taint
 from leeward.model.pod import Pod
-from leeward.model.target import TargetKind
 from leeward.model.times import format_instant
 from leeward.policy.document import SETTLES, DrainPolicy
 from leeward.ports.clock import Clock

@@ -291,7 +291,7 @@ OF_DRAINS = (
         story="takes every taint of the key without a record for a stale one of its own",
         breaks=edited(
             edit(
-                "leeward.reconcile.taints.remove_stale_taints",
+                "leeward.reconcile.leftovers.remove_stale_taints",
                 "[node for node in tainted if not node.is_foreign(ports.deployment)]",
                 "tainted",
             ),
@@ -307,7 +307,7 @@ OF_DRAINS = (
     Mutation(
         name="the end of a Capacity Block is known from its warning alone",
         story="trusts EventBridge to deliver what it delivers with best effort",
-        breaks=edited(edit("leeward.reconcile.capacity_blocks.drain_capacity_blocks", "if not due:", "if True:")),
+        breaks=edited(edit("leeward.reconcile.scheduled_events.drain_capacity_blocks", "if not due:", "if True:")),
         rules=frozenset({Rule.BLOCK}),
         scenario=with_features(Feature.NO_FAULTS, Feature.BLOCKS, hours=2),
     ),

@@ -53,7 +53,7 @@ OF_REPAIR = (
         story="replaces every node that is not Ready, also when all are",
         edits=(
             edit(
-                f"{RECONCILE}.circuit_breaker.CircuitBreaker.reason_to_wait",
+                f"{RECONCILE}.unhealthy_nodes.CircuitBreaker.reason_to_wait",
                 "if share.unhealthy > most_unhealthy(rules, share.nodes):",
                 "if False:",
             ),
@@ -65,7 +65,7 @@ OF_REPAIR = (
         story="counts unhealthy nodes by group alone",
         edits=(
             edit(
-                f"{RECONCILE}.circuit_breaker.CircuitBreaker.reason_to_wait",
+                f"{RECONCILE}.unhealthy_nodes.CircuitBreaker.reason_to_wait",
                 "if zone in self.zones and _all_unhealthy(self.zones[zone]):",
                 "if False:",
             ),
@@ -137,7 +137,7 @@ OF_REPAIR = (
         story="counts percentages as disruption budgets do",
         edits=(
             edit(
-                f"{RECONCILE}.circuit_breaker.most_unhealthy",
+                f"{RECONCILE}.unhealthy_nodes.most_unhealthy",
                 "max(nodes * rules.max_unhealthy // 100, 1)",
                 "-(-nodes * rules.max_unhealthy // 100)",
             ),
@@ -147,14 +147,14 @@ OF_REPAIR = (
     Planted(
         name="repair counts unhealthy nodes over the whole cluster alone",
         story="lets most nodes of one zone go while the other zones are healthy",
-        edits=(edit(f"{RECONCILE}.circuit_breaker.CircuitBreaker._scopes", "if zone in self.zones:", "if False:"),),
+        edits=(edit(f"{RECONCILE}.unhealthy_nodes.CircuitBreaker._scopes", "if zone in self.zones:", "if False:"),),
         tests=("tests/unit/reconcile/test_unhealthy_nodes.py",),
     ),
     Planted(
         name="repair counts unhealthy nodes by zone alone",
         story="repairs in every zone at once when nodes fail all over the cluster",
         edits=(
-            edit(f"{RECONCILE}.circuit_breaker.CircuitBreaker._scopes", 'yield "the cluster", self.cluster', "return"),
+            edit(f"{RECONCILE}.unhealthy_nodes.CircuitBreaker._scopes", 'yield "the cluster", self.cluster', "return"),
         ),
         tests=("tests/unit/reconcile/test_unhealthy_nodes.py",),
     ),

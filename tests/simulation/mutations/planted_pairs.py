@@ -29,7 +29,7 @@ OF_PAIRS = (
         story="takes any termination of the instance, also one of last week, for the block's own",
         edits=(
             edit(
-                f"{RECONCILE}.capacity_blocks._is_due",
+                f"{RECONCILE}.scheduled_events._block_is_due",
                 'not (record is not None and record.knows(f"{block.event_id}#{instance}"))',
                 "record is None",
             ),
@@ -41,7 +41,7 @@ OF_PAIRS = (
         story="claims no instance that was returned to service",
         edits=(
             edit(
-                f"{RECONCILE}.capacity_blocks.drain_capacity_blocks",
+                f"{RECONCILE}.scheduled_events.drain_capacity_blocks",
                 "if instance is not None and not instance.ended:",
                 "if instance is not None and not instance.ended and ports.claims.read(name) is None:",
             ),
@@ -131,7 +131,7 @@ OF_PAIRS = (
         story="asks upgrades alone whether they rely on the suspension",
         edits=(
             edit(
-                f"{RECONCILE}.zone_balance._in_use",
+                f"{RECONCILE}.evacuations._in_use",
                 "return disrupted | being_upgraded(names, ports)",
                 "return being_upgraded(names, ports)",
             ),

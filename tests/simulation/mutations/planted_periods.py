@@ -24,7 +24,7 @@ OF_PERIODS = (
         story="believes one answer of EC2",
         edits=(
             edit(
-                "leeward.reconcile.withdrawn._drop",
+                "leeward.reconcile.scheduled_events._drop",
                 'if seen_before(f"withdrawn#{cause.id}", ports.clock, ports.claims)',
                 "if True",
             ),
@@ -307,7 +307,7 @@ OF_STEPS = (
         story="waits until the node joins, which it never does",
         edits=(
             edit(
-                "leeward.reconcile.launches._may_boot",
+                "leeward.reconcile.hooks._may_boot",
                 "now + waits < boots_by + LOST_PASSES",
                 "True",
             ),
@@ -317,7 +317,7 @@ OF_STEPS = (
     Planted(
         name="a launch hook ends before fifteen minutes where two passes fail",
         story="heartbeats no further than the time that a boot may take",
-        edits=(edit("leeward.reconcile.launches._may_boot", "boots_by + LOST_PASSES", "boots_by"),),
+        edits=(edit("leeward.reconcile.hooks._may_boot", "boots_by + LOST_PASSES", "boots_by"),),
         tests=("tests/unit/reconcile/test_reconciler.py",),
     ),
     Planted(
@@ -388,7 +388,7 @@ OF_STEPS = (
         story="takes a node without a record for one that nothing terminates",
         edits=(
             edit(
-                "leeward.reconcile.taints.remove_stale_taints",
+                "leeward.reconcile.leftovers.remove_stale_taints",
                 'if ports.claims.once(f"stale-taint#{node.uid}", SECOND_OBSERVATION, ports.clock.now()):',
                 "if False:",
             ),

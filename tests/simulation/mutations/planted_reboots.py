@@ -14,7 +14,7 @@ OF_REBOOTS = (
         story="counts NotReady nodes alone",
         edits=(
             edit(
-                f"{RECONCILE}.circuit_breaker.is_unhealthy",
+                f"{RECONCILE}.unhealthy_nodes.is_unhealthy",
                 "doubtful or any(rule_for(condition, rules) for condition in node.monitored)",
                 "doubtful",
             ),

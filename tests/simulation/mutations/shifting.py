@@ -96,7 +96,7 @@ OF_SHIFTS = (
         name="a zone that was evacuated keeps AZRebalance suspended",
         story="removes the evacuation as soon as the zone is open",
         breaks=edited(
-            edit("leeward.reconcile.zone_balance.resume", "if name in state.groups:", "if name not in state.groups:")
+            edit("leeward.reconcile.evacuations.resume", "if name in state.groups:", "if name not in state.groups:")
         ),
         rules=frozenset({Rule.RESTORED}),
         scenario=EVACUATED,
@@ -106,7 +106,7 @@ OF_SHIFTS = (
         story="looks at its own zone alone",
         breaks=edited(
             edit(
-                "leeward.reconcile.zone_balance.resume",
+                "leeward.reconcile.evacuations.resume",
                 "if names and ports.catalog.zonal_shifts(state.cluster).shifts:",
                 "if False:",
             )

@@ -8,9 +8,8 @@ from leeward.cluster.facets import Known
 from leeward.model.facts import FactKind, Sheet, node_repair_content, node_repair_of
 from leeward.model.nodegroup import Nodegroup, NodeRepair, RepairOverride
 from leeward.policy.repair import DEFAULT_CONDITIONS, RepairAction, RepairCondition, RepairPolicy
-from leeward.reconcile.managed_repair import imported
 from leeward.reconcile.reconciler import reconcile_once
-from leeward.reconcile.unhealthy_nodes import Act, verdicts
+from leeward.reconcile.unhealthy_nodes import Act, imported, verdicts
 from leeward.sync.controller import sync_once
 from tests.fakes.builders import CLUSTER, GROUP, a_group
 from tests.fakes.clock import START

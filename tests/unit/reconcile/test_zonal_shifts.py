@@ -8,7 +8,7 @@ from leeward.model import well_known
 from leeward.model.facts import FactKind, Sheet, subnets_content
 from leeward.model.zonal_shift import ShiftKind, ShiftSource
 from leeward.reconcile.reconciler import reconcile_once
-from leeward.reconcile.zonal_shifts import EVENT, EVENT_ENDED
+from leeward.reconcile.zones import EVENT, EVENT_ENDED
 from tests.fakes.builders import CLUSTER, a_group, a_node, a_subnet
 from tests.fakes.system import FakeSystem
 

@@ -1,4 +1,5 @@
-"""Taints of ours on nodes without an open termination, and those of other deployments."""
+"""State that has outlived its reason: taints of ours on nodes without an open termination, MaxSize of groups that
+replacements have raised, and pauses that have ended. Taints of other deployments are reported."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
@@ -11,9 +12,11 @@ from leeward.model.node import Node
 from leeward.model.termination import Status, TerminationRecord
 from leeward.ports import Ports
 from leeward.ports.autoscaling import Groups
-from leeward.reconcile.records import read_records
+from leeward.reconcile.executions import read_records
 from leeward.reconcile.result import ReconcileResult
+from leeward.termination.maximum_size import put_back
 from leeward.termination.requests import untaint_unclaimed
+from leeward.upgrade.record import UpgradeRecord
 
 SECOND_OBSERVATION = timedelta(minutes=10)
 
@@ -76,3 +79,32 @@ def _unclaimed(
         alive = instance is not None and instance.state == "running"
         if alive and (record is None or record.status is Status.CLOSED):
             yield node
+
+
+def put_back_maximum_sizes(state: ClusterState, ports: Ports, result: ReconcileResult) -> None:
+    """Put back MaxSize of groups that replacements have raised, also of those that no policy selects any more. One read
+    serves a hundred groups. Idempotent: a MaxSize that is put back has no item.
+    """
+    from leeward.upgrade.run import held  # late: INIT imports it after the handler
+
+    def works(upgrade: UpgradeRecord) -> bool:
+        return upgrade.ended is None and held(upgrade, ports.upgrade_executions, ports.managed_upgrade_executions)
+
+    for item in ports.maxima.read_all(state.groups).values():
+        if item.active:
+            with result.isolate(item.group):
+                if put_back(item, state.cluster, ports, works):
+                    result.restored.append(item.group)
+
+
+def keep_pauses(state: ClusterState, ports: Ports, result: ReconcileResult) -> None:
+    """Write the switch if a pause is due. Idempotent: the next read finds nothing due, and a write that another writer
+    has overtaken is made by the next pass if it is needed still.
+    """
+    del result  # errors of a pass are noted by its caller
+    if not state.policies.pauses.due:
+        return
+    record = ports.pauses.read(state.cluster)
+    kept = record.kept(ports.clock.now())
+    if kept != record:
+        ports.pauses.write(kept)
