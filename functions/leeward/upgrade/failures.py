@@ -10,6 +10,9 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
+from leeward.blockers.blocker import Blocker, BlockerKind
+from leeward.blockers.find import blockers
+from leeward.blockers.inputs import NodeInputs
 from leeward.model.counts import count_of
 from leeward.model.instance import ALIVE
 from leeward.model.node import Node
@@ -20,18 +23,32 @@ from leeward.ports.records import Claims
 from leeward.termination.capacity_ledger import waits_for_turn
 from leeward.termination.requests import read_apart
 from leeward.upgrade.gate import JOINS_WITHIN, Gate, Lack
-from leeward.upgrade.members import Age
+from leeward.upgrade.members import Age, Member
 from leeward.upgrade.observation import Observation
 from leeward.upgrade.preflight.findings import Code
 from leeward.upgrade.preflight.model import Preflight
-from leeward.upgrade.preflight.pod_checks import tolerates_drain_taints
 from leeward.upgrade.record import EndedLaunch, UpgradeRecord
-from leeward.upgrade.status import blocking_drains
 from leeward.upgrade.surge.launches import ended_in, is_worn_out
 from leeward.upgrade.waits import MOST_NAMED
+from leeward.upgrade.waves.model import tolerates_drain_taints
 
 SEARCH = timedelta(minutes=15)  # for capacity in a zone that has lacked it
 NO_CAPACITY = "InsufficientInstanceCapacity"
+_HOLDS_DRAINS = frozenset(
+    {
+        BlockerKind.PDB_NONE_NOW,
+        BlockerKind.PDB_NEVER,
+        BlockerKind.PDB_SYNC_FAILED,
+        BlockerKind.PDB_SEVERAL,
+        BlockerKind.PDB_FAILING_POD,
+        BlockerKind.UNMANAGED_POD,
+        BlockerKind.LOCAL_DATA,
+        BlockerKind.STUCK_POD,
+        BlockerKind.POD_FINALIZER,
+        BlockerKind.VOLUME_ATTACHED,
+        BlockerKind.LIFECYCLE_HOOK,
+    }
+)
 MAX_FAILURES = 5  # reported; the others usually have the same cause
 
 
@@ -377,3 +394,33 @@ def _unknown_cause(name: str, termination: TerminationRecord | None) -> str:
 def sentences(failures: Iterable[NodeCreationFailure | PodEvictionFailure]) -> str:
     """Return the failures with their fixes, in one text."""
     return "; ".join(f"{failure.message}: {failure.fix}" for failure in failures)
+
+
+def blocking_drains(preflight: Preflight) -> tuple[Blocker, ...]:
+    """Return what holds the old nodes that are draining now."""
+    return tuple(one for member in leaving(preflight) for one in _blocking(preflight, member))
+
+
+def leaving(preflight: Preflight) -> tuple[Member, ...]:
+    """Return old nodes whose termination is requested. Of a managed node group all that EKS has cordoned: it does not
+    report which of them it drains now.
+    """
+    eks = preflight.group.nodegroup is not None
+    nodes = ((one, one.node) for one in preflight.old if one.node is not None)
+    return tuple(one for one, node in nodes if node.tainted or (eks and node.unschedulable))
+
+
+def _blocking(preflight: Preflight, member: Member) -> list[Blocker]:
+    """Return what holds the drain of one node; opt-outs of voluntary disruption hold no upgrade."""
+    snapshot, node = preflight.snapshot, member.node
+    if node is None:
+        return []
+    node_inputs = NodeInputs(
+        node=node,
+        pods=tuple(snapshot.pods_on(node.name)),
+        budgets=snapshot.budgets,
+        daemon_sets=snapshot.daemon_sets,
+        group=preflight.group.name,
+        policy=preflight.policy,
+    )
+    return [one for one in blockers(node_inputs, snapshot.now) if one.kind in _HOLDS_DRAINS]

@@ -9,13 +9,12 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from leeward.blockers.blocker import Blocker, BlockerKind
-from leeward.blockers.find import blockers
-from leeward.blockers.inputs import NodeInputs
+from leeward.blockers.blocker import Blocker
 from leeward.model.counts import count_of
 from leeward.model.termination import TerminationRecord
 from leeward.model.times import format_instant
 from leeward.upgrade.control import Hold, Move, Permission
+from leeward.upgrade.failures import blocking_drains, leaving
 from leeward.upgrade.gate import Gate, gate_of
 from leeward.upgrade.members import Age, Member
 from leeward.upgrade.preflight.model import Preflight
@@ -59,21 +58,6 @@ _ENDED_OR_STILL = {
     UpgradePhase.ABORTED,
     UpgradePhase.DONE,
 }
-_HOLDS_DRAINS = frozenset(
-    {
-        BlockerKind.PDB_NONE_NOW,
-        BlockerKind.PDB_NEVER,
-        BlockerKind.PDB_SYNC_FAILED,
-        BlockerKind.PDB_SEVERAL,
-        BlockerKind.PDB_FAILING_POD,
-        BlockerKind.UNMANAGED_POD,
-        BlockerKind.LOCAL_DATA,
-        BlockerKind.STUCK_POD,
-        BlockerKind.POD_FINALIZER,
-        BlockerKind.VOLUME_ATTACHED,
-        BlockerKind.LIFECYCLE_HOOK,
-    }
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,20 +176,6 @@ def _of_execution(record: UpgradeRecord | None, running: Running | None) -> Upgr
     return UpgradePhase.PAUSED if record.control is ControlRequest.PAUSE else UpgradePhase.STOPPED
 
 
-def blocking_drains(preflight: Preflight) -> tuple[Blocker, ...]:
-    """Return what holds the old nodes that are draining now."""
-    return tuple(one for member in leaving(preflight) for one in _blocking(preflight, member))
-
-
-def leaving(preflight: Preflight) -> tuple[Member, ...]:
-    """Return old nodes whose termination is requested. Of a managed node group all that EKS has cordoned: it does not
-    report which of them it drains now.
-    """
-    eks = preflight.group.nodegroup is not None
-    nodes = ((one, one.node) for one in preflight.old if one.node is not None)
-    return tuple(one for one, node in nodes if node.tainted or (eks and node.unschedulable))
-
-
 def phase_of(
     members: Sequence[Member], gate: Gate, record: UpgradeRecord | None, permission: Permission | None
 ) -> UpgradePhase:
@@ -254,19 +224,3 @@ def _phase_of_record(record: UpgradeRecord) -> UpgradePhase | None:
     return {ControlRequest.ABORT: UpgradePhase.ABORTING, ControlRequest.ROLLBACK: UpgradePhase.ROLLING_BACK}.get(
         record.control
     )
-
-
-def _blocking(preflight: Preflight, member: Member) -> list[Blocker]:
-    """Return what holds the drain of one node; opt-outs of voluntary disruption hold no upgrade."""
-    snapshot, node = preflight.snapshot, member.node
-    if node is None:
-        return []
-    node_inputs = NodeInputs(
-        node=node,
-        pods=tuple(snapshot.pods_on(node.name)),
-        budgets=snapshot.budgets,
-        daemon_sets=snapshot.daemon_sets,
-        group=preflight.group.name,
-        policy=preflight.policy,
-    )
-    return [one for one in blockers(node_inputs, snapshot.now) if one.kind in _HOLDS_DRAINS]

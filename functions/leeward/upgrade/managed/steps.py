@@ -25,14 +25,13 @@ from leeward.ports.records import Upgrades
 from leeward.upgrade.capacity_ledger import LONGEST_REASON, MOST_REASONS, with_warning
 from leeward.upgrade.completion import STEPS as END_STEPS
 from leeward.upgrade.control import Hold, Move, Permission, limits, permission
-from leeward.upgrade.failures import labels_missing, launch_failure, never_joined, not_ready
+from leeward.upgrade.failures import blocking_drains, labels_missing, launch_failure, never_joined, not_ready
 from leeward.upgrade.gate import Lack, gate_of
 from leeward.upgrade.observation import Observation, described, observe, policy_of
 from leeward.upgrade.preflight.gather import run_preflight
 from leeward.upgrade.record import ControlRequest, UpgradeRecord, UpgradeRequest, update_token
 from leeward.upgrade.run import UpgradeNext, UpgradeRun, read, wait_for_disruption, written
 from leeward.upgrade.start import take_lease
-from leeward.upgrade.status import blocking_drains
 from leeward.upgrade.targets import managed_target_before, observed_managed_target, prepared_managed_target
 from leeward.upgrade.waits import (
     HELD,

@@ -15,12 +15,12 @@ from collections.abc import Iterator, Sequence
 
 from leeward.budgets.pdb import evicts_unready, refusal_beside_second, why_never
 from leeward.disruption.do_not_disrupt import DO_NOT_DISRUPT, OptOut, node_opt_outs, pod_opt_outs
-from leeward.model.pod import DRAIN_TAINTS, Pod, PodDisruptionBudget
+from leeward.model.pod import Pod, PodDisruptionBudget
 from leeward.model.times import format_instant
 from leeward.model.visible import visible
 from leeward.upgrade.preflight.findings import Code, PreflightFinding, Severity, blocker, warning
 from leeward.upgrade.preflight.model import Preflight
-from leeward.upgrade.waves.model import workload_of
+from leeward.upgrade.waves.model import tolerates_drain_taints, workload_of
 
 MOST_NAMED = 3
 
@@ -137,13 +137,6 @@ def check_workloads(preflight: Preflight) -> Iterator[PreflightFinding]:
     yield from _returns_to_node(preflight, pods)
     yield from _refused(preflight, pods)
     yield from _on_one_node(preflight)
-
-
-def tolerates_drain_taints(pod: Pod) -> bool:
-    """Return whether kube-scheduler would put the pod back on a cordoned node with Leeward's taint (NodeUnschedulable,
-    TaintToleration).
-    """
-    return all(pod.tolerates(key, "", "NoSchedule") for key in DRAIN_TAINTS)
 
 
 def _returns_to_node(preflight: Preflight, pods: list[Pod]) -> Iterator[PreflightFinding]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from leeward.budgets.pdb import PdbIndex
-from leeward.model.pod import Pod, PodDisruptionBudget
+from leeward.model.pod import DRAIN_TAINTS, Pod, PodDisruptionBudget
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +40,13 @@ class ClusterConstraints:
 def workload_of(pod: Pod) -> str | None:
     """Return the controller, as `namespace/Kind/name`; None for a pod without one."""
     return f"{pod.namespace}/{pod.owner.kind}/{pod.owner.name}" if pod.owner is not None else None
+
+
+def tolerates_drain_taints(pod: Pod) -> bool:
+    """Return whether kube-scheduler would put the pod back on a cordoned node with Leeward's taint (NodeUnschedulable,
+    TaintToleration).
+    """
+    return all(pod.tolerates(key, "", "NoSchedule") for key in DRAIN_TAINTS)
 
 
 def has_to_leave(pod: Pod) -> bool:
