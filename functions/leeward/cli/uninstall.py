@@ -175,7 +175,7 @@ def _leave(removal: Removal, nodes: Mapping[str, Node], at_work: Mapping[str, st
 
 def _at_work(ports: Ports, cluster: str, groups: Iterable[Group]) -> Iterator[tuple[str, str]]:
     """Yield (instance or group, reason). Without a table the stack is gone, and with it every execution."""
-    from leeward.upgrade.run import held  # late: the other verbs start without it
+    from leeward.upgrade.run import is_held  # late: the other verbs start without it
 
     try:
         for instance, record in ports.claims.read_all(ports.claims.open_instances()).items():
@@ -185,11 +185,7 @@ def _at_work(ports: Ports, cluster: str, groups: Iterable[Group]) -> Iterator[tu
                     yield record.subject.group, f"{instance} of it is being terminated: run this again afterwards"
         for group in groups:
             upgrade = ports.upgrades.read(group.name)
-            if (
-                upgrade is not None
-                and upgrade.ended is None
-                and held(upgrade, ports.upgrade_executions, ports.managed_upgrade_executions)
-            ):
+            if upgrade is not None and is_held(upgrade, ports.upgrade_executions, ports.managed_upgrade_executions):
                 yield group.name, f"upgrade {upgrade.execution} works on it: abort it, or wait until it has ended"
     except AccessDeniedError:
         raise

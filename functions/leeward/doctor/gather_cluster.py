@@ -21,7 +21,7 @@ from leeward.ports import Ports
 from leeward.ports.doctor import DeploymentReader, Rbac
 from leeward.ports.executions import NamedExecutions
 from leeward.ports.records import Catalog, Disruptions
-from leeward.upgrade.run import is_running
+from leeward.upgrade.run import is_held
 
 NO_ROLE = UnreadFact(
     permission="lambda:GetFunction", reason="the role that enters the cluster is not known: no function could be read"
@@ -135,9 +135,7 @@ def _upgrade(group: str, ports: Ports) -> Upgrade | None:
     record = ports.upgrades.read(group)
     if record is None:
         return None
-    runs = record.ended is None and is_running(
-        record.execution, ports.upgrade_executions, ports.managed_upgrade_executions
-    )
+    runs = is_held(record, ports.upgrade_executions, ports.managed_upgrade_executions)
     return Upgrade(record=record, runs=runs)
 
 

@@ -78,13 +78,13 @@ def _in_use(names: Collection[str], state: ClusterState, ports: Ports) -> frozen
 
 def being_upgraded(names: Iterable[str], ports: Ports) -> frozenset[str]:
     """Return the groups of which an execution works on an open upgrade."""
-    from leeward.upgrade.run import held  # late: INIT imports it after the handler
+    from leeward.upgrade.run import is_held  # late: INIT imports it after the handler
 
     upgrades = ports.upgrades.read_all(sorted(names))
     return frozenset(
         name
         for name, one in upgrades.items()
-        if one.ended is None and held(one, ports.upgrade_executions, ports.managed_upgrade_executions)
+        if is_held(one, ports.upgrade_executions, ports.managed_upgrade_executions)
     )
 
 

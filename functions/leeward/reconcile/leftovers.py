@@ -85,10 +85,10 @@ def put_back_maximum_sizes(state: ClusterState, ports: Ports, result: ReconcileR
     """Put back MaxSize of groups that replacements have raised, also of those that no policy selects any more. One read
     serves a hundred groups. Idempotent: a MaxSize that is put back has no item.
     """
-    from leeward.upgrade.run import held  # late: INIT imports it after the handler
+    from leeward.upgrade.run import is_held  # late: INIT imports it after the handler
 
     def works(upgrade: UpgradeRecord) -> bool:
-        return upgrade.ended is None and held(upgrade, ports.upgrade_executions, ports.managed_upgrade_executions)
+        return is_held(upgrade, ports.upgrade_executions, ports.managed_upgrade_executions)
 
     for item in ports.maxima.read_all(state.groups).values():
         if item.active:

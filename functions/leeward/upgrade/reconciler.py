@@ -22,7 +22,7 @@ from leeward.ports.clock import Clock
 from leeward.reconcile.second_observation import seen_before
 from leeward.upgrade.completion import give_back, remind, restore_group
 from leeward.upgrade.record import UpgradeRecord
-from leeward.upgrade.run import held, written
+from leeward.upgrade.run import is_held, written
 from leeward.workflow.scale_down_protection import owners, release
 
 STOPPED = "upgrade-stopped"  # name of an observation
@@ -50,18 +50,12 @@ def reconcile_upgrades(
 def _restored(record: UpgradeRecord | None, group: Group, ports: Ports) -> list[str]:
     if record is None or not (record.runs or _needs_restore(record, group)):
         return []
-    if _is_held(record, ports):
+    if is_held(record, ports.upgrade_executions, ports.managed_upgrade_executions):
         return []
     restored = restore_group(record, ports) if _needs_restore(record, group) else record
     if record.runs and seen_before(f"{STOPPED}#{record.group}#{record.execution}", ports.clock, ports.claims):
         restored = _stopped(restored, "does not run any more", ports.clock)
     return [group.name] if restored != record and ports.upgrades.write(restored) is not None else []
-
-
-def _is_held(record: UpgradeRecord, ports: Ports) -> bool:
-    """Return whether an execution works on the upgrade."""
-    executions = ports.upgrade_executions, ports.managed_upgrade_executions
-    return record.ended is None and held(record, *executions)
 
 
 def _stopped(record: UpgradeRecord, how: str, clock: Clock) -> UpgradeRecord:
@@ -81,7 +75,7 @@ def handle_failed_execution(detail: Mapping[str, Any], ports: Ports) -> str:
     if (
         record is None
         or record.ended is not None
-        or held(record, ports.upgrade_executions, ports.managed_upgrade_executions)
+        or is_held(record, ports.upgrade_executions, ports.managed_upgrade_executions)
     ):
         return f"execution {name} ended with {status} and left nothing"
     stopped = restore_group(_stopped(record, f"ended with {status}", ports.clock), ports)
@@ -119,7 +113,7 @@ def give_back_after_upgrades(nodes: Iterable[Node], ports: Ports) -> list[str]:
     groups = {value for node in nodes for mark in marks if (value := node.annotations.get(mark))}
     for group in sorted(groups):
         record = ports.upgrades.read(group)
-        if record is not None and not _is_held(record, ports):
+        if record is not None and not is_held(record, ports.upgrade_executions, ports.managed_upgrade_executions):
             returned += give_back(record, nodes, ports.clusters)
     return returned
 
@@ -131,6 +125,6 @@ def unprotect_after_upgrades(cluster: str, nodes: Iterable[Node], ports: Ports) 
         if group.startswith(well_known.OF_DISRUPTION):
             continue
         record = ports.upgrades.read(group)
-        if record is None or not _is_held(record, ports):
+        if record is None or not is_held(record, ports.upgrade_executions, ports.managed_upgrade_executions):
             released += release(nodes, group, ports.clusters.kubernetes(cluster))
     return released

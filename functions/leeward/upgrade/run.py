@@ -153,11 +153,11 @@ def start_next(
     return start_first_free(executions, names, document)
 
 
-def held(
+def is_held(
     record: UpgradeRecord, upgrade_executions: NamedExecutions, managed_upgrade_executions: NamedExecutions
 ) -> bool:
-    """Return whether the execution that the record names runs."""
-    return is_running(record.execution, upgrade_executions, managed_upgrade_executions)
+    """Return whether the upgrade has not ended and the execution that its record names runs."""
+    return record.ended is None and is_running(record.execution, upgrade_executions, managed_upgrade_executions)
 
 
 def written(record: UpgradeRecord, upgrades: Upgrades) -> UpgradeRecord:

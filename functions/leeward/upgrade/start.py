@@ -24,7 +24,7 @@ from leeward.ports.records import Upgrades
 from leeward.upgrade.control import limits, with_control
 from leeward.upgrade.observation import described, existing_groups, fresh_record, policy_of
 from leeward.upgrade.record import ControlRequest, UpgradeRecord, UpgradeRequest
-from leeward.upgrade.run import REFUSED_UPDATE, UpgradeNext, UpgradeRun, held, written
+from leeward.upgrade.run import REFUSED_UPDATE, UpgradeNext, UpgradeRun, is_held, written
 from leeward.upgrade.targets import as_launched, is_gone, launched_instead
 from leeward.workflow.executions import execution_name
 
@@ -51,10 +51,9 @@ def take_lease(run: UpgradeRun, call: Mapping[str, Any], ports: Ports) -> Upgrad
     handed = record is not None and bool(record.execution) and given.get("after") == record.execution
     if (
         record is not None
-        and record.ended is None
         and not handed
         and record.execution != name
-        and held(record, ports.upgrade_executions, ports.managed_upgrade_executions)
+        and is_held(record, ports.upgrade_executions, ports.managed_upgrade_executions)
     ):
         if follows:  # the execution that holds the group starts them
             written(replace(record, then=follows), ports.upgrades)

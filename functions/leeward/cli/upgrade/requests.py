@@ -21,7 +21,7 @@ from leeward.ports.records import Upgrades
 from leeward.upgrade.control import limits, with_control
 from leeward.upgrade.preflight.findings import blocking
 from leeward.upgrade.record import UpgradeRecord
-from leeward.upgrade.run import held, start_next, written
+from leeward.upgrade.run import is_held, start_next, written
 from leeward.upgrade.start import ACTIONS as CONTROLS
 from leeward.upgrade.start import following, parse_request
 
@@ -59,7 +59,7 @@ def _runs(
     record: UpgradeRecord | None, upgrade_executions: NamedExecutions, managed_upgrade_executions: NamedExecutions
 ) -> TypeGuard[UpgradeRecord]:
     """Return whether an execution holds the upgrade."""
-    return record is not None and record.ended is None and held(record, upgrade_executions, managed_upgrade_executions)
+    return record is not None and is_held(record, upgrade_executions, managed_upgrade_executions)
 
 
 def _under_way(record: UpgradeRecord | None) -> bool:

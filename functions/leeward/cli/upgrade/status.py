@@ -19,7 +19,7 @@ from leeward.ports.eks import KnownNodegroups
 from leeward.upgrade.members import UpgradeTarget
 from leeward.upgrade.observation import described, fresh_record, observe, policy_of
 from leeward.upgrade.record import UpgradeRecord, UpgradeRequest
-from leeward.upgrade.run import held, is_running
+from leeward.upgrade.run import is_held, is_running
 from leeward.upgrade.status import Running, UpgradeStatus, status_of
 from leeward.upgrade.targets import expected
 from leeward.upgrade.waits import allowed
@@ -65,11 +65,7 @@ def running(group: str, record: UpgradeRecord | None, ports: Ports) -> Running:
     """Return the execution that holds the group, or one that was started and has not claimed it yet: executions that
     the command line starts have the names of the next attempts.
     """
-    if (
-        record is not None
-        and record.ended is None
-        and held(record, ports.upgrade_executions, ports.managed_upgrade_executions)
-    ):
+    if record is not None and is_held(record, ports.upgrade_executions, ports.managed_upgrade_executions):
         return Running(execution=record.execution, terminations=ports.claims.read_all(record.under_way))
     attempt = record.attempt if record is not None else 0
     names = (execution_name(group, attempt + more) for more in (1, 2, 3))

@@ -24,7 +24,7 @@ from leeward.termination.requests import read_apart
 from leeward.upgrade.capacity_ledger import not_requested
 from leeward.upgrade.preflight.model import Preflight, zone_of
 from leeward.upgrade.record import UpgradeRecord, cause_id
-from leeward.upgrade.run import is_running, written
+from leeward.upgrade.run import is_held, written
 from leeward.upgrade.waves.drain_selection import busy_nodes
 
 
@@ -72,7 +72,7 @@ def _requested_by(other: UpgradeRecord, ports: Ports) -> Iterator[str]:
     """Yield the instances of an upgrade. Where no execution works on it, only those with a termination request: the
     others are requested when it is started again.
     """
-    if other.ended is None and is_running(other.execution, ports.upgrade_executions, ports.managed_upgrade_executions):
+    if is_held(other, ports.upgrade_executions, ports.managed_upgrade_executions):
         yield from other.under_way
         return
     terminations = read_apart(other.under_way, ports.claims)
