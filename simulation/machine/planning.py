@@ -34,7 +34,7 @@ def visit_of(definition: Mapping[str, Any], data: Any, value: Value) -> Visit:
     data.
     """
     if definition["Type"] == "Parallel":
-        given = within_limit(value(definition["Arguments"]) if "Arguments" in definition else data, "Arguments")
+        given = within_limit(value(definition["Arguments"]), "Arguments") if "Arguments" in definition else data
         branches = definition["Branches"]
         ways = [Way(states=branch["States"], start=branch["StartAt"], data=given) for branch in branches]
         return Visit(ways=ways, at_once=len(ways), tolerated=None)

@@ -127,14 +127,17 @@ class Walk:
         if error is not None:
             raise error
         self._run.say(f"{self._definition['Type']}StateSucceeded", self._name)
-        self._succeed(list(outputs))
+        self._succeed(within_limit(list(outputs), f"the output of {self._name}"))
 
     def _try_task(self) -> None:
         definition = self._definition
         attempt = self._attempt = self._run.attempt(self._name, self._guarded(self._answered))
         scope = self._scope(token=attempt.token)
-        arguments = self._value(definition["Arguments"], scope=scope) if "Arguments" in definition else self._data
-        within_limit(arguments, f"the arguments of {self._name}")
+        arguments = self._data  # within the limit, as the output of the state before
+        if "Arguments" in definition:
+            arguments = within_limit(
+                self._value(definition["Arguments"], scope=scope), f"the arguments of {self._name}"
+            )
         limits = [self._value(definition[field]) if field in definition else None for field in LIMITS]
         self._run.say("TaskScheduled", self._name)
         attempt.limit(*limits)
@@ -184,8 +187,10 @@ class Walk:
         scope = scope or self._scope()
         output = self._value(by["Output"], scope=scope) if "Output" in by else default
         assigned = {name: self._value(field, scope=scope) for name, field in by.get("Assign", {}).items()}
-        within_limit(output, f"the output of {self._name}")
-        self._variables |= within_limit(assigned, f"what {self._name} assigns")
+        if "Output" in by:  # `default` was measured where it came from
+            within_limit(output, f"the output of {self._name}")
+        if assigned:
+            self._variables |= within_limit(assigned, f"what {self._name} assigns")
         self._run.say(f"{self._definition['Type']}StateExited", self._name)
         if "Next" in by:
             self._go(by["Next"], output)

@@ -6,7 +6,6 @@ provider id of its own Node, so that a compromised node can name another's insta
 drain upon itself. It cannot choose its name, nor be older than the Node that it imitates."""
 
 from collections.abc import Iterable, Mapping
-from itertools import groupby
 
 from leeward.model.group import Group
 from leeward.model.instance import Instance
@@ -46,8 +45,15 @@ def duplicates(nodes: Iterable[Node]) -> dict[str, list[Node]]:
 
 
 def _same_instance(nodes: Iterable[Node]) -> dict[str, list[Node]]:
-    ordered = sorted((node for node in nodes if node.instance_id), key=lambda n: (n.instance_id, n.created, n.name))
-    return {instance: list(same) for instance, same in groupby(ordered, key=lambda node: node.instance_id)}
+    """Return the Nodes of each instance, oldest first, in the order of the instances."""
+    found = dict[str, list[Node]]()
+    for node in nodes:
+        if instance := node.instance_id:
+            found.setdefault(instance, []).append(node)
+    for same in found.values():
+        if len(same) > 1:
+            same.sort(key=lambda node: (node.created, node.name))
+    return dict(sorted(found.items()))
 
 
 def _chosen(same: list[Node], instance: Instance | None) -> Node:

@@ -98,7 +98,7 @@ class ClusterState:
 
     def group_of(self, node: Node) -> Group | None:
         """Return the group of the node's instance, None for a node without one."""
-        return self.group_of_instance(node.instance_id) if node.instance_id else None
+        return self._group_of.get(node.instance_id)
 
     def policy_of(self, group: Group | None) -> NodePolicy | None:
         """Return the policy that selects the group; None: Leeward leaves it alone."""
