@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from itertools import product
 
 import pytest
 
@@ -11,6 +12,7 @@ from simulation.fault_rates import Faults
 from simulation.fleets import ArrivalKind
 from simulation.scene import is_moving, subject
 from simulation.world import World
+from tests.drawing import drawn
 from tests.simulation.fleet_stand_in import SMALL, ZONES, Arrival, Fleet, GroupPlan, budget, deployment
 
 FIRST = "i-00000000000000001"
@@ -47,8 +49,7 @@ def warned(world):
     return [e["detail"]["instance-id"] for e in world.events if "Interruption" in e["detail-type"]]
 
 
-@pytest.mark.parametrize("pick", [0, pytest.param(2**31 - 1, marks=pytest.mark.long)])
-@pytest.mark.parametrize("kind", ArrivalKind)
+@pytest.mark.parametrize(("kind", "pick"), drawn(product(ArrivalKind, (0, 2**31 - 1)), 4))
 def test_every_kind_is_played_and_ends_in_a_quiet_world(kind, pick):
     world = a_world(an_arrival(kind, pick))
     outcome = world.run(0.5)

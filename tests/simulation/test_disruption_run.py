@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from leeward.policy.document import Budget
 from simulation import functions
 from simulation.definitions import NODE_GROUP_UPGRADE
 from simulation.fault_rates import Faults
+from tests.drawing import drawn
 from tests.fakes.builders import pausing
 from tests.simulation.disruption_stand_in import (
     CHANGED,
@@ -410,7 +412,7 @@ FAILING = {"RollBackCommand", "NoteFailure"}
 BESIDE = FAILING | {"RevalidateCommand"}  # not on the way of a run that goes well
 
 
-@pytest.mark.parametrize("state", [name for name in STATES if name not in BESIDE])
+@pytest.mark.parametrize("state", drawn([name for name in STATES if name not in BESIDE]))
 def test_stopped_in_any_state_it_is_brought_to_an_end_and_the_next_round_does_the_rest(state):
     world = Disrupted().drifting()
     stopped = stop_once_in(state, world)
@@ -505,7 +507,7 @@ def test_what_still_holds_is_done_all_the_same(monkeypatch):
 STEPS = ["take", "validate", "taint", "launch", "ready", "validate-again", "terminate", "follow", "end"]
 
 
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("step", drawn(STEPS))
 def test_killed_after_any_step_it_does_the_same_again_and_changes_nothing(step, monkeypatch):
     """The function dies when its effects are done: the state machine takes the step once more."""
     killed = killed_after(step, monkeypatch)
@@ -515,8 +517,7 @@ def test_killed_after_any_step_it_does_the_same_again_and_changes_nothing(step, 
     assert world.untouched()
 
 
-@pytest.mark.parametrize("number", range(60, 900, 120))
-@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize(("number", "after"), drawn(product(range(60, 900, 120), (False, True)), 4))
 def test_killed_at_a_port_call_it_comes_to_the_same_end(number, after):
     world = Disrupted(faults=Faults(kill_call=number, kill_after=after)).drifting().run(1.2)
     assert world.versions == ["2", "2", "2"]
@@ -526,7 +527,7 @@ def test_killed_at_a_port_call_it_comes_to_the_same_end(number, after):
 DENIED = 8  # tries: more than a step repeats, as an access entry or an API server that starts takes seconds
 
 
-@pytest.mark.parametrize("step", STEPS[1:])
+@pytest.mark.parametrize("step", drawn(STEPS[1:]))
 def test_a_step_that_is_denied_names_the_call_and_the_round_is_taken_up_again(step, monkeypatch):
     real, denied = functions.step, []
 

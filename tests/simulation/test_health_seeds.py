@@ -11,6 +11,7 @@ from leeward.model.termination import Status
 from simulation import fleets
 from simulation.case import Case
 from simulation.world import CONVERGE, World
+from tests.drawing import drawn
 
 SEEDS = int(os.environ.get("HEALTH_SEEDS", "4"))
 HOURS = 1.0
@@ -62,7 +63,7 @@ class Trouble:
             self._world.cluster.set_node_ready(member.node, status)
 
 
-@pytest.mark.parametrize("seed", range(1, SEEDS + 1))
+@pytest.mark.parametrize("seed", drawn(range(1, SEEDS + 1), 2))
 def test_no_invariant_is_broken_and_no_deleted_node_stays_but_for_what_its_pods_forbid(seed):
     case = Case(seed=seed, hours=HOURS, per_hour=60, nodes=12)
     fleet = guarded(fleets.generate(Random(seed), nodes=12))

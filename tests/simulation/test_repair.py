@@ -1,11 +1,13 @@
 """Unhealthy nodes in virtual time: replaced one by one, and left alone in every storm."""
 
 from datetime import timedelta
+from itertools import product
 
 import pytest
 
 from leeward.policy.repair import RepairPolicy
 from simulation.fault_rates import Faults
+from tests.drawing import drawn
 from tests.simulation.fleet_stand_in import GroupPlan
 from tests.simulation.health_stand_in import BEGIN, GROUP, MINUTE, Clinic, paused, written
 
@@ -106,9 +108,9 @@ def test_whatever_else_goes_wrong_it_is_replaced_once(seed):
     assert (in_service, ready) == (desired, desired)
 
 
-@pytest.mark.parametrize("after", [False, True])
-def test_killed_at_any_of_its_calls_the_sweep_ends_in_the_same_state(after):
+@pytest.mark.parametrize(("after", "part"), drawn(product((False, True), range(3))))
+def test_killed_at_any_of_its_calls_the_sweep_ends_in_the_same_state(after, part):
     calls = Clinic().silence(4).run().world.injector.calls
-    for call in range(60, calls, max(calls // 12, 1)):
+    for call in range(60, calls, max(calls // 12, 1))[part::3]:
         clinic = Clinic(faults=Faults(kill_call=call, kill_after=after)).silence(4).run(quiet=False)
         assert (clinic.ended(), clinic.sizes) == ({4}, FULL), call

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from itertools import product
 
 import pytest
 
@@ -13,6 +14,7 @@ from simulation import functions
 from simulation.fault_rates import Faults
 from simulation.faults import Killed
 from simulation.image_aliases import PUBLIC, VERSION
+from tests.drawing import drawn
 from tests.simulation.fleet_stand_in import budget, deployment
 from tests.simulation.managed_stand_in import NODEGROUP, Managed
 from tests.simulation.upgrade_stand_in import BEGIN, a_fleet
@@ -205,7 +207,7 @@ def test_an_aborted_update_that_fails_is_not_tried_again():
     assert "PodEvictionFailure" in world.record.warnings[0]
 
 
-@pytest.mark.parametrize("at", [ROLL, BEGIN + 2 * 3600])
+@pytest.mark.parametrize("at", drawn([ROLL, BEGIN + 2 * 3600], 2))
 def test_a_rollback_is_an_update_to_the_version_before(at):
     world = Managed().start(launchTemplateVersion="2").start("back", at=at, action="rollback").run(5)
     assert "RolledBack" in {world.ended(), world.ended("back")}
@@ -242,7 +244,7 @@ def test_an_update_that_another_tool_has_started_blocks_it():
     assert "NodegroupNotActive" in world.why()
 
 
-@pytest.mark.parametrize("after", [1, 40, 150, 300, 500, 560])
+@pytest.mark.parametrize("after", drawn([1, 40, 150, 300, 500, 560]))
 def test_stopped_anywhere_and_started_again_it_is_one_update(after):
     world = Managed().start(launchTemplateVersion="2")
     world.at(BEGIN + after, lambda: world.machine.stop("first"))
@@ -251,7 +253,7 @@ def test_stopped_anywhere_and_started_again_it_is_one_update(after):
     assert (len(world.asked), world.images, world.at_rest()) == (1, ["2"], True)
 
 
-@pytest.mark.parametrize("step", ["take-lease", "start-managed", "watch-managed", "restore"])
+@pytest.mark.parametrize("step", drawn(["take-lease", "start-managed", "watch-managed", "restore"], 2))
 def test_killed_after_any_step_it_does_the_same_again_and_changes_nothing(step, monkeypatch):
     real, killed = functions.step, []
 
@@ -269,8 +271,7 @@ def test_killed_after_any_step_it_does_the_same_again_and_changes_nothing(step, 
     assert (len(world.asked), world.at_rest()) == (1, True)
 
 
-@pytest.mark.parametrize("number", range(20, 400, 90))
-@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize(("number", "after"), drawn(product(range(20, 400, 90), (False, True)), 4))
 def test_killed_at_a_port_call_it_is_one_update(number, after):
     world = Managed(faults=Faults(kill_call=number, kill_after=after)).start(launchTemplateVersion="2").run(2)
     assert (world.ended(), len(world.asked), world.at_rest()) == ("Upgraded", 1, True)

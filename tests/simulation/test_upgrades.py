@@ -1,6 +1,7 @@
 """node-group-upgrade over its own steps and the terminations that they start: every way through the state machine."""
 
 from datetime import timedelta
+from itertools import product
 
 import pytest
 
@@ -12,6 +13,7 @@ from simulation import functions
 from simulation.fault_rates import Faults
 from simulation.faults import Killed
 from simulation.owners import set_desired
+from tests.drawing import drawn
 from tests.fakes.refusals import REFUSALS
 from tests.simulation.fleet_stand_in import budget, deployment
 from tests.simulation.upgrade_stand_in import BEGIN, FIRST, GROUP, Upgraded, a_fleet
@@ -21,8 +23,7 @@ NEVER = Window(schedule="0 0 29 2 *", duration=timedelta(hours=1))
 IMPOSSIBLE = (deployment("web", 8), budget("web", 0))
 
 
-@pytest.mark.parametrize("strategy", ["DEFAULT", "MINIMAL", "INCREMENTAL"])
-@pytest.mark.parametrize("parallel", [1, 2])
+@pytest.mark.parametrize(("strategy", "parallel"), drawn(product(("DEFAULT", "MINIMAL", "INCREMENTAL"), (1, 2)), 2))
 def test_every_node_is_replaced_and_sizes_are_what_they_were(strategy, parallel):
     world = Upgraded(a_fleet(strategy=strategy, max_unavailable=parallel)).start(launchTemplateVersion="2").run()
     assert world.ended() == "Upgraded"
@@ -288,7 +289,7 @@ def test_a_full_history_goes_on_in_another_execution(monkeypatch):
     assert world.at_rest()
 
 
-@pytest.mark.parametrize("after", [20, 60, 100, 140, 180, 220])
+@pytest.mark.parametrize("after", drawn([20, 60, 100, 140, 180, 220]))
 def test_stopped_anywhere_and_started_again_it_goes_on_where_it_was(after):
     world = Upgraded().start(launchTemplateVersion="2")
     world.at(BEGIN + after, lambda: world.machine.stop("first"))
@@ -316,7 +317,7 @@ def test_where_that_event_is_lost_the_sweeper_does_it(monkeypatch):
 STEPS = ["take-lease", "check", "prepare", "point", "launch", "gate", "cordon", "drain", "scale-down", "restore"]
 
 
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("step", drawn(STEPS))
 def test_killed_after_any_step_it_does_the_same_again_and_changes_nothing(step, monkeypatch):
     """The function dies when its effects are done: the state machine takes the step once more."""
     real, killed = functions.step, []
@@ -336,8 +337,7 @@ def test_killed_after_any_step_it_does_the_same_again_and_changes_nothing(step, 
     assert len(world.world.launches) == 6
 
 
-@pytest.mark.parametrize("number", range(40, 1000, 120))
-@pytest.mark.parametrize("after", [False, True])
+@pytest.mark.parametrize(("number", "after"), drawn(product(range(40, 1000, 120), (False, True)), 4))
 def test_killed_at_a_port_call_it_comes_to_the_same_end(number, after):
     world = Upgraded(faults=Faults(kill_call=number, kill_after=after)).start(launchTemplateVersion="2").run()
     assert world.ended() == "Upgraded"

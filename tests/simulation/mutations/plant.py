@@ -11,9 +11,10 @@ from importlib import import_module
 
 import pytest
 
+from tests.drawing import BROKEN_BUILD
 from tests.simulation.mutations.editing import Edit, apply_all
 
-BUILD = "LEEWARD_BROKEN_BUILD"
+BUILD = BROKEN_BUILD
 LONGEST = 300  # seconds of the named tests
 PLUGIN = "tests.simulation.mutations.plant"
 OPTIONS = ("-x", "-q", "-p", PLUGIN, "-p", "no:cacheprovider", "-n", "0", "-m", "not long", "--tb=line")
