@@ -61,6 +61,7 @@ class LocalStack:
     _clients: dict[str, Any] = field(default_factory=dict)
     _image: str = ""
     _watcher: threading.Thread | None = None
+    _entries: Any = None  # that the cluster has
 
     def __enter__(self) -> Self:
         try:
@@ -204,7 +205,9 @@ class LocalStack:
         """Give the cluster the access entries that the local EKS holds for it, as EKS's authenticator sees them."""
         with self._taking_over:  # an earlier read is never written after a later one
             entries = self.control("GET", f"access-entries?cluster={self.cluster}")
-            self.cluster_control("PUT", "access-entries", entries)
+            if entries != self._entries:
+                self.cluster_control("PUT", "access-entries", entries)
+                self._entries = entries
 
     def _cdk(self, where: Path, command: str, *arguments: str) -> None:
         output = self.directory / "cdk.out"
