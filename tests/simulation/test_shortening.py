@@ -83,7 +83,9 @@ def test_what_broke_no_rule_or_does_not_break_it_again_is_not_shortened():
     assert shorten(replace(recipe, hours=0.1), recipe.run(), silent) is None
 
 
+@pytest.mark.long
 def test_a_broken_build_needs_few_arrivals_and_its_file_gives_the_same_world(monkeypatch):
+    """`test_command.py::test_the_first_failing_seed_is_shortened_and_can_be_replayed` is the quick form."""
     monkeypatch.setattr("leeward.interruption.batch._dead_letter", lambda *_: {})  # malformed messages are dropped
     case = Case(seed=2, hours=0.2, per_hour=100, faults=Faults.none(), nodes=5)
     found = shorten(case, case.run(), silent, most_runs=40)
