@@ -20,6 +20,8 @@ from tests import workers
 from tests.local.cluster.kubectl import binaries, version_of
 from tests.tools import INSTALL
 
+gc.disable()  # until everything is imported and collected: millions of objects, all of which stay
+
 # How fast the machine is decides no test: neither an example's time nor that of making one is a failure.
 # The same commit tries the same inputs, so that a failure is the change's. `make test-long` takes the profile
 # `new-inputs`, whose inputs follow from the seed that it prints.
@@ -75,6 +77,7 @@ def pytest_collection_finish() -> None:
             import_module(module.name)
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)
+    gc.enable()
 
 
 @pytest.hookimpl(trylast=True)
