@@ -3,6 +3,7 @@
 The first failing seed is run again and again with less in it, until its story is short."""
 
 import argparse
+import gc
 import json
 import sys
 import time
@@ -230,6 +231,8 @@ def _above_nothing(text: str) -> float:
 
 
 if __name__ == "__main__":
+    gc.freeze()  # what is imported stays, and few objects of a world are in cycles
+    gc.set_threshold(50_000, 20, 20)
     try:
         sys.exit(main())
     except InvalidInputError as error:

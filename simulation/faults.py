@@ -281,11 +281,9 @@ class FaultyPort:
 
     def __init__(self, port: Any, name: str, gate: Injector, local: Mapping[str, Any] | None = None) -> None:
         self._port, self._name, self._gate = port, name, gate
-        self._local = dict(local or {})
+        vars(self).update(local or {})
 
     def __getattr__(self, method: str) -> Any:
-        if method in self._local:
-            return self._local[method]
         call, gate, name = getattr(self._port, method), self._gate, self._name
 
         def gated(*args: Any, **kwargs: Any) -> Any:
@@ -299,5 +297,5 @@ class FaultyPort:
                 gate.after_call(name, method, number)
             return answer
 
-        self._local[method] = gated
+        vars(self)[method] = gated  # found there from now on
         return gated

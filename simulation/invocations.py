@@ -223,7 +223,8 @@ class SimClock:
 
     def now(self) -> datetime:
         """Return the present in UTC, as the environment of the calling invocation has it."""
-        return self._timeline.instant() + timedelta(seconds=self._skew(self._invocations.environment()))
+        skew = self._skew(self._invocations.environment())
+        return self._timeline.instant() + timedelta(seconds=skew) if skew else self._timeline.instant()
 
     def sleep(self, seconds: float) -> None:
         """Sleep while other invocations run."""

@@ -34,6 +34,7 @@ class Timeline:
 
     def __init__(self, start: float = START) -> None:
         self._now = start
+        self._instant = start, datetime.fromtimestamp(start, UTC)
         self._sequence = 0
         self._heap: list[tuple[float, int, Entry]] = []
         self._reconcile_at = FEWEST
@@ -47,7 +48,9 @@ class Timeline:
 
     def instant(self) -> datetime:
         """Return the same as an aware datetime in UTC."""
-        return datetime.fromtimestamp(self._now, UTC)
+        if self._instant[0] != self._now:
+            self._instant = self._now, datetime.fromtimestamp(self._now, UTC)
+        return self._instant[1]
 
     def at(self, when: float, callback: Callable[[], None], name: str) -> Entry:
         """Schedule the callback then; a moment in the past happens at once, after everything already due."""
