@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from leeward.policy.document import SETTLES
 from local import fleet
 from local.demo import ledger
 from tests.local.chain.conftest import forget_what_is_cached
@@ -19,6 +20,11 @@ def begin(stack, instance):
     machine = f"arn:aws:states:{stack.region}:{stack.account}:stateMachine:leeward-node-termination"
     client = stack.client("stepfunctions")
     client.start_execution(stateMachineArn=machine, name=f"leave-{instance}", input=json.dumps({"instance": instance}))
+
+
+def settled(record):
+    """Time that the empty node is kept; with `settle: auto` a minute where anything may target it."""
+    return record.times["terminating"] - record.times["drained"]
 
 
 def reasons(team, name):
@@ -62,6 +68,7 @@ def test_pods_leave_a_node_only_after_its_load_balancer_has_let_go_of_it(stack, 
     assert (record.outcome, record.evicted) == ("terminated", 2)
     assert record.times["evicting"] >= let_go
     assert record.times["drained"] >= record.times["evicting"]
+    assert settled(record) < SETTLES  # `settle: auto`: nothing targets it any more
     stack.client("elbv2").delete_target_group(TargetGroupArn=group)
 
 
