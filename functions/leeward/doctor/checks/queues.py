@@ -92,7 +92,7 @@ def _unread_messages(name: str, found: Queue) -> tuple[str, str]:
             said,
             f"look at them: {look}; fix the cause, then redrive them (docs/runbooks.md#dead-letters) or delete them",
         )
-    return f"{found.messages} events reached neither bus nor webhook", f"each names its error: {look}"
+    return f"{count_of(found.messages, 'event')} reached neither bus nor webhook", f"each names its error: {look}"
 
 
 def _arn(rule: str, identity: CallerIdentity) -> str:
