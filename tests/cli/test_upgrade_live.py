@@ -1,6 +1,7 @@
 """`leeward upgrade start|pause|resume|abort|rollback --cluster`: executions and wishes, said once or twice."""
 
 import json
+import re
 from dataclasses import replace
 
 import pytest
@@ -172,6 +173,16 @@ def test_the_status_is_that_of_the_record_and_the_world(say, system):
     a_record(system, control=ControlRequest.PAUSE)
     found = say("status", GROUP)
     assert (found["phase"], found["nodes"]["old"]) == ("paused", 1)
+
+
+def test_an_end_is_estimated_in_whole_seconds_while_there_is_one_to_come(leeward, system):
+    a_record(system)
+    system.upgrade_executions.open.add(f"{GROUP}-1")
+    system.clock.advance(seconds=0.25)
+    shown = leeward("upgrade", "status", GROUP, "--cluster", CLUSTER).out
+    assert re.search(r"^Done at about: +20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ$", shown, re.MULTILINE), shown
+    system.upgrades.write(replace(system.upgrades.read(GROUP), ended=system.clock.now()))
+    assert "Done at" not in leeward("upgrade", "status", GROUP, "--cluster", CLUSTER).out
 
 
 def test_right_after_the_start_the_status_names_the_execution_that_has_not_said_anything_yet(say, system):

@@ -101,7 +101,7 @@ def status_report(group: str, status: UpgradeStatus) -> list[Table | str]:
             "Nodes": counts,
             **({"Now": status.step} if status.step else {}),
             "Gate": "open" if status.gate.open else "closed",
-            "Done at about": format_instant(status.eta) if status.eta is not None else "not known",
+            **({"Done at about": format_instant(status.eta.replace(microsecond=0))} if status.eta is not None else {}),
         }
     )
     missing = [f"  missing: {one.message}" for one in status.gate.missing]
