@@ -7,6 +7,8 @@ from dataclasses import replace
 import pytest
 
 from leeward.adapters import wiring
+from leeward.cli.upgrade.following import line_of
+from leeward.cli.upgrade.status import group_status
 from leeward.model import well_known
 from leeward.model.launch import LaunchSource, LaunchTemplateRef
 from leeward.upgrade.members import UpgradeTarget
@@ -196,6 +198,15 @@ def test_after_an_upgrade_has_ended_the_next_one_is_starting_and_not_done(say, s
     assert say("status", GROUP)["phase"] == "done"
     name = say("start", GROUP)["execution"]
     assert (say("status", GROUP)["phase"], name) == ("starting", f"{GROUP}-2")
+    assert say("status", GROUP)["eta"] is None
+
+
+def test_what_starts_counts_no_nodes_before_it_has_recorded_its_target(leeward, say, system):
+    """By the group's present version every node would be a new one."""
+    execution = say("start", GROUP)["execution"]
+    shown = leeward("upgrade", "status", GROUP, "--cluster", CLUSTER).out
+    assert shown.startswith(f"{GROUP}: starting\nExecution:   {execution}\nnext: ")
+    assert line_of(group_status(GROUP, CLUSTER, system.ports)) == "starting"
 
 
 def test_an_upgrade_without_an_execution_is_reported_as_stopped(say, system):

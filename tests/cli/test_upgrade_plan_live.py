@@ -1,6 +1,7 @@
 """`leeward upgrade plan --cluster`: the findings as offline, from the cluster and AWS; those of the last run."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from leeward.model import well_known
 from leeward.model.image import Image
 from leeward.model.launch import LaunchSettings, LaunchSource, LaunchTemplateRef
 from leeward.model.pause import PauseRecord
-from leeward.policy.document import GroupSelector
+from leeward.policy.document import GroupSelector, UpdatePolicy
 from leeward.ports.kubernetes import Listed
 from leeward.time_budget import TimeBudget
 from leeward.upgrade.preflight.gather import run_preflight
@@ -142,6 +143,24 @@ def test_an_image_that_ec2_does_not_return_is_named_and_blocks(plan, system):
     system.service_limits.model.deregistered.add(IMAGE)
     assert "ImageNotFound" in codes(plan("--ami", IMAGE, code=1))
     assert "ImageNotFound" not in codes(plan("--ami", "ami-00000000000000007"))
+
+
+def test_the_surge_that_is_shown_is_the_growth_of_the_desired_size(leeward, system, monkeypatch):
+    wide = replace(a_policy("web"), update=UpdatePolicy(max_unavailable=5))
+    monkeypatch.setattr(system.clusters, "policies", lambda cluster: policies(wide))
+    shown = leeward("upgrade", "plan", GROUP, "--cluster", CLUSTER).out
+    above, first = map(
+        int, re.search(r"^Surge: +at most (\d+) nodes? above the size, (\d+) launched", shown, re.M).groups()
+    )
+    before, during = map(int, re.search(r"^Desired size: +(\d+) -> (\d+) at most", shown, re.M).groups())
+    assert first <= above == during - before
+
+
+def test_the_fix_of_findings_that_are_alike_is_printed_once(leeward, system):
+    for method in ("vcpus_left", "refreshes"):
+        system.service_limits.fail(method, AccessDeniedError(f"{method}: not allowed"))
+    shown = leeward("upgrade", "plan", GROUP, "--cluster", CLUSTER).out
+    assert (shown.count("NotJudged "), shown.count("fix NotJudged,")) == (2, 1)
 
 
 NO_PARAMETER = (

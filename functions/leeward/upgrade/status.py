@@ -53,6 +53,7 @@ _OF_HOLD = {
 MOST_NAMED = 5  # nodes in a sentence
 _ENDED_OR_STILL = {
     UpgradePhase.NOT_STARTED,
+    UpgradePhase.STARTING,
     UpgradePhase.STOPPED,
     UpgradePhase.FAILED,
     UpgradePhase.ABORTED,

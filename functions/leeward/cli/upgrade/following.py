@@ -36,7 +36,11 @@ def follow(group: str, context: ClusterContext, progress: Progress | None = None
 
 
 def line_of(status: UpgradeStatus) -> str:
-    """Return the status in a line, without times: it changes only with the upgrade."""
+    """Return the status in a line, without times: it changes only with the upgrade. Until its execution has recorded
+    a target, which nodes are old is not known.
+    """
+    if status.phase is UpgradePhase.STARTING:
+        return status.phase.value
     counts = f"{status.new} new, {status.old} old, {status.draining} draining, {status.failed} failed"
     missing = "" if status.gate.open or status.phase in OVER else f"; gate: {status.gate.missing[0].message}"
     blocked = ", ".join(dict.fromkeys(one.object for one in status.blockers))

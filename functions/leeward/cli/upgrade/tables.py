@@ -14,7 +14,7 @@ from leeward.policy.durations import format_duration
 from leeward.upgrade.preflight.findings import NEVER_OVERRIDDEN, Code, PreflightFinding, Severity, blocking
 from leeward.upgrade.preflight.model import Preflight
 from leeward.upgrade.preflight.plan import UpgradePlan
-from leeward.upgrade.status import UpgradeStatus
+from leeward.upgrade.status import UpgradePhase, UpgradeStatus
 
 
 def plan_report(plan: UpgradePlan, preflight: Preflight, overridden: frozenset[Code]) -> list[Table | str]:
@@ -30,14 +30,14 @@ def recorded_report(plan: UpgradePlan, overridden: frozenset[Code], execution: s
 
 def _summary(plan: UpgradePlan, preflight: Preflight) -> list[str]:
     desired, most = plan.sizes.desired, plan.sizes.maximum
-    target = preflight.target.template
+    target, above = preflight.target.template, count_of(desired.during - desired.before, "node")
     return [
         f"upgrade of {plan.group}: {count_of(len(preflight.old), 'node')} to replace",
         *fields(
             {
                 "Target": target.label if target else _asked(preflight),
                 "Strategy": f"{plan.strategy.value}, at most {count_of(plan.parallel, 'node')} unavailable at once",
-                "Surge": f"at most {count_of(plan.surge, 'node')} above the size, {preflight.extra} launched first",
+                "Surge": f"at most {above} above the size, {preflight.extra} launched first",
                 "Desired size": f"{desired.before} -> {desired.during} at most -> {desired.after}",
                 "Maximum size": f"{most.before} -> {most.during} at most -> {most.after}",
                 "Takes about": format_duration(timedelta(seconds=plan.seconds)),
@@ -70,9 +70,10 @@ def _findings(plan: UpgradePlan, overridden: frozenset[Code]) -> Iterator[Table 
     for finding in plan.findings:
         table.add(_severity(finding, overridden), finding.code.value, finding.object, finding.message)
     yield table
-    for finding in plan.findings:
+    fixes = [(f"fix {finding.code.value}, {finding.object}", finding.fix) for finding in plan.findings]
+    for about, fix in dict.fromkeys(fixes):
         yield ""
-        yield from fix_lines(f"fix {finding.code.value}, {finding.object}", finding.fix)
+        yield from fix_lines(about, fix)
     yield ""
     yield _verdict(plan, overridden)
 
@@ -95,14 +96,15 @@ def status_report(group: str, status: UpgradeStatus) -> list[Table | str]:
     """Build one line for each known fact, then the blockers, a row for each cause."""
     known = {} if status.execution is None else {"Execution": status.execution or "none runs"}
     counts = f"{status.new} new, {status.old} old, {status.draining} draining, {status.failed} failed"
+    starting = status.phase is UpgradePhase.STARTING  # no target is recorded yet, by which nodes are old
     lines = fields(
         {
             **known,
-            "Nodes": counts,
+            **({} if starting else {"Nodes": counts}),
             **({"Now": status.step} if status.step else {}),
-            "Gate": "open" if status.gate.open else "closed",
+            **({} if starting else {"Gate": "open" if status.gate.open else "closed"}),
             **({"Done at about": format_instant(status.eta.replace(microsecond=0))} if status.eta is not None else {}),
         }
     )
-    missing = [f"  missing: {one.message}" for one in status.gate.missing]
+    missing = [f"  missing: {one.message}" for one in status.gate.missing if not starting]
     return [f"{group}: {status.phase.value}", *lines, *missing, *blocker_tables(status.blockers)]
