@@ -51,6 +51,12 @@ TYPED = [
     ("leeward help dr", {"drain", "drift"}),
     ("leeward upgrade start web --override Pdb", {"PdbNeverAllows", "PdbAllowsNoneNow"}),
     ("leeward upgrade pause --am", set()),
+    ("leeward plan --cluster ", set()),
+    ("leeward --cluster ", set()),
+    ("leeward inspect ips --pods ", set()),
+    ("leeward plan --pods --ap", {"--apply"}),  # a flag there
+    ("leeward policy validate ", set()),
+    ("leeward policy validate --y", {"--yes"}),
 ]
 ZSH = "autoload -U compinit bashcompinit; compinit -u -D; bashcompinit; setopt ksharrays; "  # as its own compgen does
 RUN = {"bash": (("bash", "--norc", "-c"), ""), "zsh": (("zsh", "-f", "-c"), ZSH)}

@@ -1,8 +1,9 @@
 """`leeward completion bash|zsh|fish`: a script that completes commands, actions, options and their values.
 
-Decides what is completed, from the parsers alone: names of nodes and groups are not looked up. Paths are left to the
-shell's own completion, which quotes them: a name may hold blanks, or a command substitution that the shell would run if
-it were inserted raw. The script uses nothing that the bash of macOS (3.2) lacks: neither `compopt` nor `mapfile`."""
+Decides what is completed, from the parsers alone: names of nodes and groups are not looked up, and where one stands
+nothing is offered. Paths are left to the shell's own completion, which quotes them: a name may hold blanks, or a
+command substitution that the shell would run if it were inserted raw. The script needs nothing that the bash of macOS
+(3.2) lacks: no `mapfile`, and without `compopt` it offers paths beside a name."""
 
 import argparse
 import shlex
@@ -18,12 +19,13 @@ FILE_ARGUMENTS = ("FILE", "EXECUTION|RECORD")  # metavars of arguments that may 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Words:
     """Completions after the words of a command. `next`: commands or actions with their help; `values` by option;
-    `files`: whether it takes paths.
+    `free`: options whose value is not known here, such as a name; `files`: whether it takes paths.
     """
 
     next: Mapping[str, str]
     options: Mapping[str, str]
     values: Mapping[str, tuple[str, ...]]
+    free: frozenset[str]
     files: bool
 
 
@@ -57,7 +59,9 @@ def words_of(parser: argparse.ArgumentParser, path: str = "") -> Iterator[tuple[
                 if not action.option_strings:
                     following = dict.fromkeys(chosen, "")
     files = any(not action.option_strings and action.metavar in FILE_ARGUMENTS for action in parser._actions)
-    yield path, Words(next=following, options=options, values=values, files=files)
+    valued = {name for action in parser._actions if action.nargs is None for name in action.option_strings}
+    free = frozenset(valued & options.keys() - values.keys() - {*FILES})
+    yield path, Words(next=following, options=options, values=values, free=free, files=files)
     for name, subparser in below:
         yield from words_of(subparser, f"{path} {name}".strip())
 
@@ -85,6 +89,10 @@ def bash(words: Mapping[str, Words]) -> str:
         for path, one in words.items()
         for option, chosen in one.values.items()
     )
+    free = "|".join(
+        shlex.quote(f"{path} {option}".strip()) for path, one in words.items() for option in sorted(one.free)
+    )
+    paths = "|".join(shlex.quote(f"{path} {name}") for path, one in words.items() if one.files for name in one.next)
     known = "|".join(shlex.quote(path) for path in words if path)
     return f"""# leeward completion for bash: source it, or put it into /etc/bash_completion.d
 _leeward() {{
@@ -99,6 +107,8 @@ _leeward() {{
     {"|".join(FILES)}) return ;;  # nothing here, so that -o default completes a path, quoted
     esac
     case "${{asked:+$asked }}$previous" in
+    {free}) compopt +o default 2>/dev/null; return ;;  # a name: no option stands here, and no path
+    {paths}) [[ $current == -* ]] || return ;;  # a path
 {values}
     esac
     if [[ -z $words ]]; then
@@ -135,6 +145,7 @@ def fish(words: Mapping[str, Words]) -> str:
         for option, explanation in one.options.items():
             flag = f"-l {option[2:]}" if option.startswith("--") else f"-s {option[1:]}"
             taken = f" -x -a {_fish(' '.join(one.values[option]))}" if option in one.values else ""
+            taken = " -x" if option in one.free else taken
             files = " -r -F" if option in FILES else ""
             when = f"-n {_fish(seen)} " if seen else ""
             lines.append(f"complete -c leeward {when}{flag}{taken}{files} -d {_fish(explanation)}")
