@@ -47,6 +47,8 @@ MISTAKES: tuple[tuple[str, int, str], ...] = (
     ("plan --cluster-reg x", 2, "did you mean --cluster-region?"),
     ("plan --clust x", 2, "did you mean --cluster?"),
     ("drain a --cluster-p x", 2, "did you mean --cluster-profile?"),
+    (f"drain node-a --dry-run client {OFF}", 2, f"found no node 'client', {NODES}"),  # its value needs an equals sign
+    (f"drain node-a --force false {OFF}", 2, f"found no node 'false', {NODES}"),
     (f"drain node {OFF}", 2, f"found no node 'node', {NODES}\n"),
     ("upgrade nodegroup --cluster demo --name web-1", 2, "did you mean start?"),
     (f"upgrade plan web-1 --ami al2023 {OFF}", 2, "found 'al2023', expected an image id such as"),

@@ -183,6 +183,15 @@ def test_a_target_whose_parameter_does_not_exist_is_refused_with_those_that_do(
     assert leeward("upgrade", "plan", GROUP, "--cluster", CLUSTER, option, value).code == 0
 
 
+def test_an_image_that_eks_publishes_and_ec2_does_not_have_blocks(plan, system):
+    system.templates.parameters[EKS.format(version="1.31")] = IMAGE
+    assert "ImageNotFound" not in codes(plan("--ami", "al2023@1.31"))
+    system.templates.missing.add(IMAGE)
+    system.service_limits.model.deregistered.add(IMAGE)
+    (finding,) = [one for one in plan("--ami", "al2023@1.31", code=1)["findings"] if one["code"] == "ImageNotFound"]
+    assert finding["object"] == f"image {IMAGE}"
+
+
 def test_a_parameter_that_a_start_refuses_is_not_planned(leeward, system):
     for action in (("plan",), ("start", "--yes")):
         words = ("upgrade", action[0], GROUP, *action[1:], "--cluster", CLUSTER, "--ami", "/golden/web")

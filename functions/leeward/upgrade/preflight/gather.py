@@ -45,7 +45,7 @@ from leeward.upgrade.observation import described
 from leeward.upgrade.preflight.findings import Code, blocking
 from leeward.upgrade.preflight.model import FOR_SEARCH, ExpectedLabels, Preflight, PreflightInputs, held_lone_pods
 from leeward.upgrade.preflight.plan import UpgradePlan, plan_upgrade
-from leeward.upgrade.record import UpgradeRecord
+from leeward.upgrade.record import UpgradeRecord, UpgradeRequest
 from leeward.upgrade.targets import architecture_named, expected, image_asked, managed_target
 from leeward.workflow.alarms import read_alarms
 
@@ -312,9 +312,11 @@ def images(
     `group`: as if it launched the version that is asked for; `unread` takes inputs that may not be read. Raises
     InvalidInputError for an SSM parameter that does not exist.
     """
-    asked = _asked(record, group, ports, unread)
+    asked, by_aws = _asked(record, group, ports, unread), _by_aws(record.request)
     try:
-        ids = dict.fromkeys([*asked, *_ids(record, group, nodegroup, ports.launches)])
+        gone = by_aws and asked != "" and not ports.templates.image_exists(asked)
+        own = [asked] if asked and (gone or not by_aws) else []
+        ids = dict.fromkeys([*own, *_ids(record, group, nodegroup, ports.launches)])
         found = ports.service_limits.images(ids) if ids else {}
     except LeewardError as error:
         unread.append(str(error))
@@ -322,22 +324,22 @@ def images(
     return tuple(found[one] for one in ids if one in found), tuple(one for one in ids if one not in found)
 
 
-def _asked(record: UpgradeRecord, group: Group, ports: Ports, unread: list[str]) -> list[str]:
-    """Return the id of the image that is asked for; none where it is AWS's, of which the existence alone is read, and
-    where EKS chooses it.
-    """
-    request = record.request
-    if group.nodegroup is not None and not request.image:
-        return []
+def _by_aws(request: UpgradeRequest) -> bool:
+    """Return whether AWS publishes what the image is named by: of such an image the existence alone is read."""
+    return not request.image.startswith("ami-") and (not request.image.startswith("/") or request.image.startswith(AWS))
+
+
+def _asked(record: UpgradeRecord, group: Group, ports: Ports, unread: list[str]) -> str:
+    """Return the id of the image that is asked for; empty where none is, or where EKS chooses it."""
+    if group.nodegroup is not None and not record.request.image:
+        return ""
     try:
-        image = image_asked(record, ports)
+        return image_asked(record, ports)
     except InvalidInputError:
         raise
     except LeewardError as error:
         unread.append(str(error))
-        return []
-    own = request.image.startswith("ami-") or (request.image.startswith("/") and not request.image.startswith(AWS))
-    return [image] if own else []
+        return ""
 
 
 def _ids(record: UpgradeRecord, group: Group, nodegroup: Nodegroup | None, launches: LaunchSources) -> Iterator[str]:
