@@ -12,6 +12,7 @@ from leeward.model.zonal_shift import NOT_SHIFTED, Evacuation, GroupSizes, Shift
 from leeward.snapshot.cluster import ClusterSnapshot
 
 COLUMNS = ("NODE", "GROUP", "STANDING", "POD", "VOLUME", "WHY")
+SEVERAL = {Standing.LEAVES: "leave", Standing.LEAVING: "leaving", Standing.WAITS: "wait", Standing.STAYS: "stay"}
 ZONE_COLUMNS = ("ZONE", "STATE", "NODES", "LEAVING", "WAIT", "STAY", "WHY")
 
 
@@ -28,11 +29,11 @@ def evacuation_document(zone: str, verdicts: Sequence[NodeVerdict], evacuation: 
 def evacuation_report(document: dict[str, Any]) -> list[Table | str]:
     """Return a sentence, then one row for each node and each pod that holds it."""
     nodes, zone = document["nodes"], document["zone"]
-    counts = [(sum(one["standing"] == each.value for one in nodes), each.value) for each in Standing]
-    said = ", ".join(f"{number} {word}" for number, word in counts if number) or "no node is there"
+    counts = [(sum(one["standing"] == each.value for one in nodes), each) for each in Standing]
+    said = ", ".join(count_of(number, each.value, SEVERAL[each]) for number, each in counts if number)
     closed = f"{zone} is closed for new nodes" if document["started"] else f"{zone}: dry run, nothing was changed"
     end = [f"leeward zone return {zone} opens it again"] if document["started"] else []
-    return [f"{closed}; {count_of(len(nodes), 'node')}: {said}", _table(nodes), *end]
+    return [f"{closed}; {count_of(len(nodes), 'node')}: {said or 'no node is there'}", _table(nodes), *end]
 
 
 def return_document(
