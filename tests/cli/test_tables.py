@@ -9,6 +9,7 @@ import pytest
 from leeward.blockers.blocker import Blocker, BlockerKind
 from leeward.cli import output
 from leeward.cli.blockers.tables import blockers_report
+from leeward.cli.fitting import Columns, fit, width_of
 from leeward.cli.fixes import commands_in
 from leeward.cli.node_filter import selector
 from leeward.cli.output import Output, View, emit
@@ -40,6 +41,17 @@ def test_columns_are_padded_and_the_last_one_runs_on():
     assert lines[3].split() == ["b", "$10.20", "-"]
     assert lines[4].endswith(r"first\nsecond\tthird")
     assert not [line for line in lines if line != line.rstrip()]
+
+
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_names_that_begin_alike_are_told_apart_on_any_screen(width):
+    names = [f"platform-01337-europe-production-worker-{number}.example.internal" for number in range(3)]
+    pods = [f"default/payments-gateway-7c9f-{letter}xkq2" for letter in "abc"]
+    rows = [("NODE", "POD", "WHY"), *((name, pod, "blocked") for name, pod in zip(names, pods, strict=True))]
+    grid = fit(Columns(names=rows[0], text="WHY"), rows, width)
+    assert max(width_of(line) for lines in grid.rows for line in lines) <= width
+    heads = [lines[0].split() for lines in grid.rows[1:]]
+    assert len({head[0] for head in heads}) == len({head[1] for head in heads}) == 3
 
 
 def test_wide_shows_every_column_and_name_only_names():

@@ -72,6 +72,16 @@ def shortened(text: str, width: int) -> str:
     return f"{kept}{MISSING}" if width > 0 else ""
 
 
+def narrowed(text: str, width: int) -> str:
+    """Return the text, cut to so many columns with a `…` in its middle where it is longer: names of nodes and pods that
+    begin alike differ at their ends.
+    """
+    if width_of(text) <= width:
+        return text
+    end = shortened(text[::-1], (width + 1) // 2).removesuffix(MISSING)[::-1]
+    return shortened(text, width - width_of(end)) + end
+
+
 def common_domain(names: Iterable[str]) -> str:
     """Return the domain that all names with a domain share, such as `.ec2.internal`; empty where they share none or
     would not differ without it.
@@ -137,7 +147,7 @@ def _cut(columns: Columns, rows: Sequence[tuple[str, ...]], shown: list[int], wi
     limit = max(widths, default=0)
     while limit > 1 and sum(min(each, limit) for each in widths) > room:
         limit -= 1
-    return [tuple(shortened(cell, limit) if place in shown else cell for place, cell in enumerate(row)) for row in rows]
+    return [tuple(narrowed(cell, limit) if place in shown else cell for place, cell in enumerate(row)) for row in rows]
 
 
 def _needed(columns: Columns, rows: Sequence[tuple[str, ...]], shown: list[int], text: int | None = None) -> int:
