@@ -25,10 +25,7 @@ WARNED = (
     (PLAN, "subnets", "zones and free addresses", "aws ec2 describe-subnets > "),
     (PLAN, POLICY, "no group is selected, so nothing is a candidate", "leeward init --snapshot "),
     (
-        (
-            "inspect",
-            "budget",
-        ),
+        ("inspect", "budget"),
         POLICY,
         "no group is selected",
         "leeward init --snapshot ",
@@ -44,10 +41,7 @@ WARNED = (
     (UPGRADE, "prices", "no price is known", "leeward snapshot writes it"),
     (("upgrade", "status", "web"), "launch-template-versions", "$Latest and $Default", "> "),
     (
-        (
-            "inspect",
-            "zones",
-        ),
+        ("inspect", "zones"),
         "daemonsets",
         "its defaults are taken",
         "kubectl get daemonsets -A -o json > ",

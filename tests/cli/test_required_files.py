@@ -11,14 +11,8 @@ COMMANDS = {
     "upgrade plan": ("upgrade", "plan", "web-1"),
     "upgrade status": ("upgrade", "status", "web-1"),
     "drift": ("drift",),
-    "budget": (
-        "inspect",
-        "budget",
-    ),
-    "zones": (
-        "inspect",
-        "zones",
-    ),
+    "budget": ("inspect", "budget"),
+    "zones": ("inspect", "zones"),
     "place": ("inspect", "place", "web-1", "--count", "1", "--pods", "1"),
 }
 WITH_BUDGETS = ("blockers", "drain", "plan", "upgrade plan")

@@ -75,15 +75,9 @@ def test_every_file_is_written_and_counted(snapshot):
         *(("plan", "--method", method) for method in ("consolidation", "drift", "emptiness", "expiration")),
         ("plan", "--method", "unhealthy"),
         ("drift",),
-        (
-            "inspect",
-            "budget",
-        ),
+        ("inspect", "budget"),
         ("blockers",),
-        (
-            "inspect",
-            "zones",
-        ),
+        ("inspect", "zones"),
         ("inspect", "place", "web", "--count", 2, "--pods", 3),
         *(("inspect", "template", name) for name in ("web", "batch", "eks-workers")),
         *(("drain", name, "--dry-run") for name in ("n2", "m1")),

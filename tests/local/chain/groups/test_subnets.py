@@ -85,16 +85,7 @@ def test_where_addresses_are_not_counted_subnets_are_drawn_and_full_ones_never(s
     called(stack, "sync")
     full = doubled.subnets[0]
     leave_free(stack, [full], 0)
-    place = (
-        "inspect",
-        "place",
-        team.group,
-        "--count",
-        "90",
-        "--pods",
-        "3",
-        "--seed",
-    )  # so many that each subnet is drawn
+    place = ("inspect", "place", team.group, "--count", "90", "--pods", "3", "--seed")  # each subnet is drawn
     answers = [json.loads(leeward(*place, seed)[1])["subnets"] for seed in ("7", "7", "8")]
     assert answers[0] == answers[1] != answers[2]
     assert {one["subnet"] for one in answers[0]} == set(doubled.subnets) - {full}
