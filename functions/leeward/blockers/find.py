@@ -24,7 +24,7 @@ from leeward.model.pod import Pod
 from leeward.model.times import format_instant
 from leeward.model.well_known import KEPT_FOR, OF_DISRUPTION, SCALE_DOWN_DISABLED
 from leeward.policy.document import DrainPolicy
-from leeward.termination.drain_plan import force_delete_at, plan_drain, with_surges
+from leeward.termination.drain_plan import DrainTerms, force_delete_at, plan_drain, with_surges
 from leeward.termination.settling import HeldVolume
 
 BLOCKED_BY_OPT_OUT = {
@@ -298,9 +298,6 @@ def _planned(inputs: NodeInputs, policy: DrainPolicy, now: datetime) -> Iterator
         pods=inputs.pods,
         budgets=inputs.budgets,
         daemon_sets=inputs.daemon_sets,
-        policy=policy,
-        now=now,
-        deadline=inputs.deadline,
-        options=inputs.options,
+        terms=DrainTerms(policy=policy, now=now, deadline=inputs.deadline, options=inputs.options),
     )
     return of_plan(with_surges(plan, inputs.surged, inputs.budgets), inputs)

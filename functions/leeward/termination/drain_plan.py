@@ -56,20 +56,15 @@ class Tier(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Eviction:
-    """Pod that has to leave.
-
-    `wave`: 0 leaves first. `grace_seconds` None: the pod's own. `force_delete_at`: when it is deleted whatever blocks
-    it; None: never. `due`: that moment has come, so the pod leaves whatever its wave. `refusal`: why the eviction is
-    forbidden now; None: it is allowed, or the pod is deleted.
-    """
+    """Pod that has to leave."""
 
     pod: Pod
-    wave: int
+    wave: int  # 0 leaves first
     removal: PodRemoval
-    grace_seconds: int | None = None
-    force_delete_at: datetime | None = None
-    due: bool = False
-    refusal: Refusal | None = None
+    grace_seconds: int | None = None  # None: the pod's own
+    force_delete_at: datetime | None = None  # when it is deleted whatever blocks it; None: never
+    due: bool = False  # that moment has come, so the pod leaves whatever its wave
+    refusal: Refusal | None = None  # why the eviction is forbidden now; None: it is allowed, or the pod is deleted
 
     @property
     def blocked_by(self) -> tuple[str, ...]:
@@ -117,29 +112,35 @@ class DrainPlan:
         return tuple(eviction for eviction in self.evict if eviction.wave <= self.wave or eviction.due)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrainTerms:
+    """Terms of a drain's plan, at one moment."""
+
+    policy: DrainPolicy
+    now: datetime
+    deadline: datetime | None = None  # when the node terminates in any case
+    options: DrainOptions = BY_POLICY
+
+
 def plan_drain(
     *,
     node: Node,
     pods: Sequence[Pod],
     budgets: Sequence[PodDisruptionBudget],
     daemon_sets: frozenset[str],
-    policy: DrainPolicy,
-    now: datetime,
-    deadline: datetime | None = None,
-    options: DrainOptions = BY_POLICY,
+    terms: DrainTerms,
 ) -> DrainPlan:
     """Return which of the node's pods leave, may stay, or forbid the drain.
 
     `pods`: pods of the node. `budgets`: PodDisruptionBudgets of the cluster. `daemon_sets`: `namespace/name` of every
-    DaemonSet that exists. `deadline`: when the node terminates in any case; `force_delete_at` says which pods are then
-    deleted instead of evicted.
+    DaemonSet that exists. `force_delete_at` says which pods are deleted at the deadline instead of evicted.
     """
     leave: list[LeftPod] = []
     refuse: list[RefusedPod] = []
     leaving: list[Pod] = []
     for pod in sorted(pods, key=lambda pod: pod.key):
-        stays = _reason_to_stay(pod, daemon_sets, now, options)
-        refused = None if stays else _refused(pod, daemon_sets, policy, options)
+        stays = _reason_to_stay(pod, daemon_sets, terms.now, terms.options)
+        refused = None if stays else _refused(pod, daemon_sets, terms.policy, terms.options)
         if stays:
             leave.append(LeftPod(pod=pod, reason=stays))
         elif refused:
@@ -150,15 +151,15 @@ def plan_drain(
         else:
             leaving.append(pod)
     tiers = sorted({_tier(pod) for pod in leaving})
-    evictions = [_eviction(pod, tiers.index(_tier(pod)), budgets, policy, now, deadline, options) for pod in leaving]
+    evictions = [_eviction(pod, tiers.index(_tier(pod)), budgets, terms) for pod in leaving]
     plan = DrainPlan(
         node=node,
-        deadline=deadline,
+        deadline=terms.deadline,
         evict=tuple(sorted(evictions, key=lambda eviction: (eviction.wave, eviction.pod.key))),
         leave=tuple(leave),
         refuse=tuple(refuse),
     )
-    return in_time_for(deadline, plan, now, options)
+    return in_time_for(terms.deadline, plan, terms.now, terms.options)
 
 
 def in_time_for(end: datetime | None, plan: DrainPlan, now: datetime, options: DrainOptions = BY_POLICY) -> DrainPlan:
@@ -259,23 +260,16 @@ def _tier(pod: Pod) -> Tier:
     return Tier.OTHER_DAEMON if pod.of_daemon_set else Tier.OTHER
 
 
-def _eviction(
-    pod: Pod,
-    wave: int,
-    budgets: Sequence[PodDisruptionBudget],
-    policy: DrainPolicy,
-    now: datetime,
-    deadline: datetime | None,
-    options: DrainOptions,
-) -> Eviction:
-    force_delete = force_delete_at(pod, deadline, policy, options)
-    due = force_delete is not None and now >= force_delete
+def _eviction(pod: Pod, wave: int, budgets: Sequence[PodDisruptionBudget], terms: DrainTerms) -> Eviction:
+    options = terms.options
+    force_delete = force_delete_at(pod, terms.deadline, terms.policy, options)
+    due = force_delete is not None and terms.now >= force_delete
     delete = options.disable_eviction or due
     return Eviction(
         pod=pod,
         wave=wave,
         removal=PodRemoval.DELETE if delete else PodRemoval.EVICT,
-        grace_seconds=_shortened(pod, deadline, now, options) if due else options.grace_seconds,
+        grace_seconds=_shortened(pod, terms.deadline, terms.now, options) if due else options.grace_seconds,
         force_delete_at=force_delete,
         due=due,
         refusal=None if delete else refusal(pod, budgets),

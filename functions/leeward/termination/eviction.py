@@ -25,7 +25,15 @@ from leeward.policy.document import DrainPolicy
 from leeward.ports.kubernetes import EvictionRefusedError
 from leeward.termination import deadlines
 from leeward.termination.decisions import has_begun, is_voluntary
-from leeward.termination.drain_plan import DrainPlan, Eviction, PodRemoval, in_time_for, plan_drain, turn_times
+from leeward.termination.drain_plan import (
+    DrainPlan,
+    DrainTerms,
+    Eviction,
+    PodRemoval,
+    in_time_for,
+    plan_drain,
+    turn_times,
+)
 from leeward.termination.drain_reports import DrainProgress, PodNotices
 from leeward.termination.removals import LONGEST, PROMPT_SECONDS, QUICK_SECONDS, RemovalRequest, Removals, Retries
 from leeward.termination.replica_surge import ReplicaSurge
@@ -118,6 +126,7 @@ class _Step:
         record, now, policy = self._drain.record, self._clock.now(), self._drain.policy
         options = replace(record.options or BY_POLICY, voluntary=record.has(*VOLUNTARY))
         ours_hold = self._drain.situation.ours_hold
+        deadline = deadlines.node_deadline(record, policy, self._drain.started, now, ours_hold=ours_hold)
         pods = self._kubernetes.pods_on(self._node.name, cached=cached)
         self._pods = pods
         self._know_daemon_sets(pods)
@@ -128,10 +137,7 @@ class _Step:
             pods=pods,
             budgets=[budget for _, known in self._budgets.values() for budget in known],
             daemon_sets=self._daemon_sets,
-            policy=policy,
-            now=now,
-            deadline=deadlines.node_deadline(record, policy, self._drain.started, now, ours_hold=ours_hold),
-            options=options,
+            terms=DrainTerms(policy=policy, now=now, deadline=deadline, options=options),
         )
         if policy.force or role_of(self._drain.situation.lifecycle) not in ENDING:
             return plan

@@ -62,6 +62,26 @@ class PlacementInputs:
     silent: bool = False  # the cluster's API did not answer, and is not called again in this step
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Launching:
+    """Launch of a replacement: for which instance, in which group, and by which inputs."""
+
+    situation: Situation
+    group: Group
+    inputs: PlacementInputs
+    ports: Ports
+
+    @property
+    def record(self) -> TerminationRecord:
+        """Record of the termination, as this step knows it."""
+        return self.situation.record
+
+    @property
+    def cluster(self) -> str:
+        """Name of the cluster."""
+        return self.situation.record.subject.cluster
+
+
 def load_inputs(situation: Situation, group: Group, ports: Ports) -> PlacementInputs:
     """Read the inputs: one read of the table, one DescribeSubnets, two or three calls of the cluster's API, and one
     DescribeInstances if members have been launched that are not Ready yet.
@@ -257,10 +277,11 @@ def _ask(situation: Situation, ports: Ports) -> Asked | TerminationRecord:
     if group is None or not (wanted.act or record.launching):
         return Asked(replacement=Replacement(reason=wanted.why), record=record)
     inputs = load_inputs(situation, group, ports)
+    launching = _Launching(situation=situation, group=group, inputs=inputs, ports=ports)
     plan = record.plan
     if plan is None:
         _compare_zones(inputs, record.subject.cluster, ports)
-        plan = _plan(record, group, inputs, ports.clock, ports.catalog)
+        plan = _plan(launching)
         begun = ports.claims.begin_plan(record.instance, plan, version=record.version, seen=record.seen)
         if begun.replacement is not None:
             return Asked(replacement=begun.replacement, record=begun)
@@ -273,9 +294,9 @@ def _ask(situation: Situation, ports: Ports) -> Asked | TerminationRecord:
         if known.replacement is not None and _overtook(known.replacement, replacement):
             _give_up(record, replacement, chosen, ports.claims, ports.clock)
             return Asked(replacement=known.replacement, record=known)
-    _keep_promise(record, group, inputs, chosen, replacement, ports.clock, ports.catalog)
+    _keep_promise(launching, chosen, replacement)
     doubts = _doubts(inputs) if record.plan is None else ()
-    notices = (*doubts, *_notify(situation, inputs, chosen, replacement, ports.clock, ports.clusters))
+    notices = (*doubts, *_notify(launching, chosen, replacement))
     written = ports.claims.replaced(record.instance, replacement, ports.clock.now())
     if written.replacement is not None and _overtook(written.replacement, replacement):
         _give_up(record, replacement, chosen, ports.claims, ports.clock)
@@ -308,49 +329,41 @@ def _compare_zones(inputs: PlacementInputs, cluster: str, ports: Ports) -> None:
         learn_zone_refusals(inputs, tied, others, cluster, ports)
 
 
-def _plan(
-    record: TerminationRecord, group: Group, inputs: PlacementInputs, clock: Clock, catalog: Catalog
-) -> LaunchPlan:
+def _plan(launching: _Launching) -> LaunchPlan:
     """Place the replacement against the current reservations of others, and reserve for it before the launch."""
-    cluster = record.subject.cluster
+    group, inputs, instance = launching.group, launching.inputs, launching.record.instance
+    catalog, clock = launching.ports.catalog, launching.ports.clock
     try:
         for _ in range(RACES):
-            promises, now = catalog.reservations(cluster), clock.now()
-            others, short = promises.others(record.instance, now), promises.short_at(now)
+            promises, now = catalog.reservations(launching.cluster), clock.now()
+            others, short = promises.others(instance, now), promises.short_at(now)
             inputs.known = replace(inputs.known, promises=others, short=short)
-            plan = plan_launch(group, inputs.leaving, inputs.known, SeededChance(record.instance))
+            plan = plan_launch(group, inputs.leaving, inputs.known, SeededChance(instance))
             if not plan.options:
                 return plan
             promise = promise_of(plan.options[0], group, inputs.leaving, inputs.known, now)
-            if catalog.reserve(cluster, record.instance, promise, after=promises.version):
+            if catalog.reserve(launching.cluster, instance, promise, after=promises.version):
                 return plan
         inputs.doubts.append(f"others placed replacements at the same moment, {RACES} times")
     except LeewardError as error:
         inputs.doubts.append(f"what others are promised could not be had: {error}")
-    return plan_launch(group, inputs.leaving, inputs.known, SeededChance(record.instance))
+    return plan_launch(group, inputs.leaving, inputs.known, SeededChance(instance))
 
 
-def _keep_promise(
-    record: TerminationRecord,
-    group: Group,
-    inputs: PlacementInputs,
-    chosen: LaunchOption | None,
-    replacement: Replacement,
-    clock: Clock,
-    catalog: Catalog,
-) -> None:
+def _keep_promise(launching: _Launching, chosen: LaunchOption | None, replacement: Replacement) -> None:
     """Record the outcome in the reservation: its subnet and instance, or that nothing is taken. Best effort; a
     reservation lasts two minutes.
     """
-    cluster, now = record.subject.cluster, clock.now()
+    inputs, subject, catalog = launching.inputs, launching.record.subject, launching.ports.catalog
     here = chosen if replacement.launched else None
-    nothing = LaunchOption(subnet=record.subject.subnet, zone=record.subject.zone, why="")
-    promise = promise_of(here or nothing, group, inputs.leaving, inputs.known, now)
+    nothing = LaunchOption(subnet=subject.subnet, zone=subject.zone, why="")
+    now = launching.ports.clock.now()
+    promise = promise_of(here or nothing, launching.group, inputs.leaving, inputs.known, now)
     kept = replace(promise, launched=replacement.launched[0]) if here else replace(promise, ips=0, taken=0)
     try:
         for _ in range(RACES):
-            version = catalog.reservations(cluster).version
-            if catalog.reserve(cluster, record.instance, kept, after=version):
+            version = catalog.reservations(launching.cluster).version
+            if catalog.reserve(launching.cluster, subject.instance, kept, after=version):
                 return
     except LeewardError as error:
         inputs.doubts.append(f"the promise could not be kept: {error}")
@@ -426,55 +439,38 @@ def _doubts(inputs: PlacementInputs) -> tuple[Notice, ...]:
     return (Notice(kind=NoticeKind.STALE_FACTS, text=f"placed on what is known: {'; '.join(inputs.doubts)}"),)
 
 
-def _notify(
-    situation: Situation,
-    inputs: PlacementInputs,
-    chosen: LaunchOption | None,
-    replacement: Replacement,
-    clock: Clock,
-    clusters: Clusters,
-) -> tuple[Notice, ...]:
+def _notify(launching: _Launching, chosen: LaunchOption | None, replacement: Replacement) -> tuple[Notice, ...]:
     """Write Events and return notices: another zone, no place, or a group that LaunchInstances does not serve."""
-    subject = situation.record.subject
+    inputs, subject = launching.inputs, launching.record.subject
     if chosen is not None and replacement.launched and chosen.zone != subject.zone:
         new = ", ".join(replacement.launched)
         text = (
             f"its replacement {new} is in {chosen.zone} ({chosen.subnet}), not in {subject.zone}: {replacement.reason}"
         )
-        _write([inputs.node], ELSEWHERE, text, inputs, situation, clock, clusters, warning=False)
+        _write(launching, [inputs.node], ELSEWHERE, text, warning=False)
         return (Notice(kind=NoticeKind.ELSEWHERE, text=text),)
     if chosen is None:
         no_ips = NO_SUBNET_WITH_IPS in replacement.reason
         pods = leaving_pods(inputs.leaving.pods or ())[:MOST_PODS_NAMED] if no_ips else ()
         text = f"nothing is launched in place of {subject.instance}: {replacement.reason}"
         reason = NO_SUBNET_IPS if no_ips else REFUSED
-        _write([inputs.node, *pods], reason, text, inputs, situation, clock, clusters, warning=True)
+        _write(launching, [inputs.node, *pods], reason, text, warning=True)
         return (Notice(kind=NoticeKind.NOWHERE, text=text),)
     if replacement.refused:
         text = sentence(subject.group or "", replacement.reason, BY_ITSELF)
-        _write([inputs.node], EVENT, text, inputs, situation, clock, clusters, warning=True)
+        _write(launching, [inputs.node], EVENT, text, warning=True)
         return (Notice(kind=NoticeKind.REFUSED, text=text),)
     return ()
 
 
-def _write(
-    about: Sequence[Node | Pod | None],
-    reason: str,
-    text: str,
-    inputs: PlacementInputs,
-    situation: Situation,
-    clock: Clock,
-    clusters: Clusters,
-    *,
-    warning: bool,
-) -> None:
+def _write(launching: _Launching, about: Sequence[Node | Pod | None], reason: str, text: str, *, warning: bool) -> None:
     """Write Events. Best effort: after one that fails the cluster's API is not called again."""
-    if inputs.silent:
+    if launching.inputs.silent:
         return
-    kubernetes = clusters.kubernetes(situation.record.subject.cluster)
+    kubernetes, clock = launching.ports.clusters.kubernetes(launching.cluster), launching.ports.clock
     try:
-        for each in about:
-            if each is not None:
-                kubernetes.event(each, reason=reason, message=text, warning=warning, now=clock.now())
+        for node_or_pod in about:
+            if node_or_pod is not None:
+                kubernetes.event(node_or_pod, reason=reason, message=text, warning=warning, now=clock.now())
     except LeewardError as error:
-        inputs.doubts.append(f"no Event could be written: {error}")
+        launching.inputs.doubts.append(f"no Event could be written: {error}")

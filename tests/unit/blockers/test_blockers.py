@@ -15,7 +15,7 @@ from leeward.model.pod import Owner, Pod, PodDisruptionBudget, Toleration
 from leeward.model.termination import Cause, CauseKind, Status, TerminationRecord
 from leeward.model.well_known import KEPT_FOR, SCALE_DOWN_DISABLED
 from leeward.policy.document import DisruptionPolicy, DrainPolicy
-from leeward.termination.drain_plan import plan_drain, tolerates_disruption_taint
+from leeward.termination.drain_plan import DrainTerms, plan_drain, tolerates_disruption_taint
 from leeward.termination.settling import held_volumes
 from tests.fakes.builders import GROUP, a_group, a_node, a_policy, a_subject, our_hook
 
@@ -297,9 +297,8 @@ class TestPodsBeyondLimits:
         (blocker,) = found(pod)
         assert (blocker.kind, blocker.pod, blocker.until) == (BlockerKind.BEYOND_LIMITS, "shop/web-1", None)
         assert blocker.object == "65 tolerations, more than the 64 that planning reads"
-        plan = plan_drain(
-            node=NODE, pods=(pod,), budgets=(), daemon_sets=frozenset(), policy=DrainPolicy(), now=NOW, deadline=None
-        )
+        terms = DrainTerms(policy=DrainPolicy(), now=NOW)
+        plan = plan_drain(node=NODE, pods=(pod,), budgets=(), daemon_sets=frozenset(), terms=terms)
         assert [one.pod.key for one in plan.evict] == ["shop/web-1"]
 
     @pytest.mark.parametrize("one", [{"operator": "Exists"}, {"key": "leeward.dev/disrupted", "operator": "Exists"}])

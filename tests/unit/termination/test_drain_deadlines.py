@@ -16,7 +16,7 @@ from leeward.model.pod import LONGEST_GRACE_SECONDS, Owner, Pod, Toleration
 from leeward.model.termination import Cause, CauseKind, DrainOptions, Status, TerminationRecord
 from leeward.policy.document import DrainPolicy
 from leeward.termination.deadlines import node_deadline
-from leeward.termination.drain_plan import PodRemoval, Protection, plan_drain, turn_times
+from leeward.termination.drain_plan import DrainTerms, PodRemoval, Protection, plan_drain, turn_times
 from leeward.termination.settling import drain_volumes, held_volumes
 from tests.adapters.kubernetes_objects import raw_pod
 from tests.fakes.builders import a_node, a_subject
@@ -36,16 +36,9 @@ def a_pod(name="web-1", **changes):
 
 
 def plan(*pods, policy=TEN_MINUTES, left=None, options=NO_FLAGS, daemon_sets=frozenset({"shop/agent"}), node=None):
-    return plan_drain(
-        node=node or a_node(),
-        pods=pods,
-        budgets=(),
-        daemon_sets=daemon_sets,
-        policy=policy,
-        now=NOW,
-        deadline=None if left is None else NOW + timedelta(seconds=left),
-        options=options,
-    )
+    deadline = None if left is None else NOW + timedelta(seconds=left)
+    terms = DrainTerms(policy=policy, now=NOW, deadline=deadline, options=options)
+    return plan_drain(node=node or a_node(), pods=pods, budgets=(), daemon_sets=daemon_sets, terms=terms)
 
 
 def only(found):

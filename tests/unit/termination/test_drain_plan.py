@@ -10,7 +10,7 @@ from leeward.budgets.pdb import blocking_budgets
 from leeward.model.pod import Owner, Pod, PodDisruptionBudget
 from leeward.model.termination import DrainOptions
 from leeward.policy.document import DrainPolicy
-from leeward.termination.drain_plan import PodRemoval, plan_drain, turn_times
+from leeward.termination.drain_plan import DrainTerms, PodRemoval, plan_drain, turn_times
 from tests.fakes.builders import a_node
 
 NOW = datetime(2026, 3, 2, 10, 0, tzinfo=UTC)
@@ -32,9 +32,8 @@ def a_budget(allowed=0, name="web", **changes):
 
 
 def plan(*pods, budgets=(), policy=PLAIN, daemon_sets=frozenset({"shop/agent"}), **more):
-    return plan_drain(
-        node=a_node(), pods=pods, budgets=budgets, daemon_sets=daemon_sets, policy=policy, now=NOW, **more
-    )
+    terms = DrainTerms(policy=policy, now=NOW, **more)
+    return plan_drain(node=a_node(), pods=pods, budgets=budgets, daemon_sets=daemon_sets, terms=terms)
 
 
 def names(parts):

@@ -10,7 +10,7 @@ from leeward.errors import AccessDeniedError
 from leeward.model.pod import Deployment, Owner, Pod, PodDisruptionBudget
 from leeward.model.termination import DrainOptions
 from leeward.policy.document import DrainPolicy
-from leeward.termination.drain_plan import PodRemoval, lone_pods, plan_drain, with_surges
+from leeward.termination.drain_plan import DrainTerms, PodRemoval, lone_pods, plan_drain, with_surges
 from leeward.termination.replica_surge import surged
 from tests.fakes.builders import a_node
 from tests.fakes.system import FakeSystem
@@ -94,8 +94,8 @@ def test_several_budgets_forbid_it_whatever_they_allow():
 
 def planned(**rest):
     pod, budgets = a_pod(), (a_budget(min_available=1),)
-    fields = {"node": NODE, "pods": (pod,), "budgets": budgets, "daemon_sets": frozenset(), "policy": DrainPolicy()}
-    plan = plan_drain(**{**fields, "now": NOON, **rest})
+    terms = DrainTerms(**{"policy": DrainPolicy(), "now": NOON, **rest})
+    plan = plan_drain(node=NODE, pods=(pod,), budgets=budgets, daemon_sets=frozenset(), terms=terms)
     (eviction,) = with_surges(plan, frozenset({pod.key}), budgets).evict
     return eviction
 

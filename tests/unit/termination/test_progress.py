@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from leeward.model.pod import Owner, Pod
 from leeward.policy.document import DrainPolicy
-from leeward.termination.drain_plan import plan_drain
+from leeward.termination.drain_plan import DrainTerms, plan_drain
 from leeward.termination.drain_reports import DrainProgress, forced, leaving
 from tests.fakes.builders import a_node
 from tests.fakes.clock import START as NOW
@@ -17,7 +17,9 @@ BLOCKED = {"shop/web-1": ("pdb shop/web", "webhook"), "shop/bare": ("no controll
 
 def a_plan(*pods):
     policy = DrainPolicy(force=True, evict_unmanaged=False)
-    return plan_drain(node=a_node(), pods=pods, budgets=(), daemon_sets=frozenset(), policy=policy, now=NOW)
+    return plan_drain(
+        node=a_node(), pods=pods, budgets=(), daemon_sets=frozenset(), terms=DrainTerms(policy=policy, now=NOW)
+    )
 
 
 def test_a_forced_drain_names_the_pods_that_it_deletes_and_those_that_the_policy_protects():

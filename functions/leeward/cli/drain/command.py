@@ -28,7 +28,7 @@ from leeward.model.termination import BY_POLICY, DrainOptions
 from leeward.model.times import format_instant
 from leeward.ports import Ports
 from leeward.termination import deadlines
-from leeward.termination.drain_plan import DrainPlan, PodRemoval, plan_drain, with_surges
+from leeward.termination.drain_plan import DrainPlan, DrainTerms, PodRemoval, plan_drain, with_surges
 from leeward.termination.settling import drain_volumes
 
 __all__ = ("DESCRIPTION", "add_arguments", "run")
@@ -153,16 +153,14 @@ def _request(arguments: argparse.Namespace) -> DrainRequest:
 
 
 def _plan(target: DrainTarget, arguments: argparse.Namespace) -> DrainPlan:
-    options = _options(target, arguments)
+    options, now = _options(target, arguments), arguments.now
+    deadline = _deadline(target, options.deadline, now)
     plan = plan_drain(
         node=target.node,
         pods=target.pods,
         budgets=target.budgets,
         daemon_sets=target.daemon_sets,
-        policy=target.policy,
-        now=arguments.now,
-        deadline=_deadline(target, options.deadline, arguments.now),
-        options=options,
+        terms=DrainTerms(policy=target.policy, now=now, deadline=deadline, options=options),
     )
     return with_surges(plan, target.surged, target.budgets)
 
