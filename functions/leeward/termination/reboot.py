@@ -233,15 +233,13 @@ def _replace(run: Run, record: TerminationRecord, node: Node, why: str, ports: P
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ec2RebootWait:
-    """Inputs of one look. `before`: boot id at the beginning of the drain; `missing`: what the node lacks after a
-    reboot, empty if it is back; `events`: EC2's scheduled events of the instance.
-    """
+    """Inputs of one look."""
 
     record: TerminationRecord
     node: Node
-    before: str
-    missing: str
-    events: tuple[ScheduledEvent, ...]
+    before: str  # boot id at the beginning of the drain
+    missing: str  # what the node lacks after a reboot, empty if it is back
+    events: tuple[ScheduledEvent, ...]  # EC2's scheduled events of the instance
 
 
 def after_ec2_reboot(run: Run, wait: Ec2RebootWait, now: datetime) -> Run:

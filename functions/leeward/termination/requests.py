@@ -91,10 +91,10 @@ def start(record: TerminationRecord, ports: Ports) -> TerminationRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadableRecords:
-    """Existing records by instance. `unreadable`: instances whose record cannot be parsed, and why."""
+    """Existing records by instance."""
 
     read: Mapping[str, TerminationRecord] = field(default_factory=dict)
-    unreadable: Mapping[str, LeewardError] = field(default_factory=dict)
+    unreadable: Mapping[str, LeewardError] = field(default_factory=dict)  # those that cannot be parsed, and why
 
 
 def read_apart(instances: Iterable[str], claims: Claims) -> ReadableRecords:

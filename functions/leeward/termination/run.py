@@ -91,12 +91,10 @@ class Notice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unwritten:
-    """Notes of earlier steps that the record does not have yet: the next call that writes or reads it writes them.
-    `evicted`: as in `note_attempt`.
-    """
+    """Notes of earlier steps that the record does not have yet: the next call that writes or reads it writes them."""
 
     times: Mapping[str, datetime] = field(default_factory=dict)
-    evicted: int = 0
+    evicted: int = 0  # as in `note_attempt`
     seen: Seen | None = None
 
     def __bool__(self) -> bool:
@@ -123,37 +121,31 @@ class Unwritten:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """State of one execution between two steps. `pause` in seconds; `version` is the record's, as last read; `until`
-    (RFC 3339) ends every loop of the state machine; `look` (RFC 3339): when a drain that pauses reads its pods next;
-    `node`, `group` and `cluster` are the record's, for readers of the execution, empty where they are not known; with
-    `policy` (its name) and `taken` (RFC 3339: when EC2 takes the instance, empty if it does not) they evict pods while
-    the table is away;
-    `unwritten` and `record` (as it was at `read_at`) are passed on as `run.py` says; `given`: the record
-    that the step before has passed on, and when that was read.
-    `notices`, `healthy` (the budgets that it has read) and `deleted` (pods that it has deleted instead of evicted)
-    belong to one step and are not passed on.
-    """
+    """State of one execution between two steps. Moments are RFC 3339."""
 
     instance: str
     attempt: int
-    version: int
+    version: int  # of the record, as last read
     next: Next
-    pause: int = 0
+    pause: int = 0  # seconds
     why: str = ""
-    until: str = ""
-    look: str = ""
+    until: str = ""  # ends every loop of the state machine
+    look: str = ""  # when a drain that pauses reads its pods next
+    # The record's, for readers of the execution, empty where they are not known; with the two that follow they evict
+    # pods while the table is away.
     node: str = ""
     group: str = ""
     cluster: str = ""
-    policy: str = ""
-    taken: str = ""
+    policy: str = ""  # its name
+    taken: str = ""  # when EC2 takes the instance, empty if it does not
     unwritten: Unwritten = Unwritten()
-    record: Mapping[str, Any] | None = None
+    record: Mapping[str, Any] | None = None  # for the next step, as it was at `read_at`
     read_at: datetime | None = None
-    given: tuple[Mapping[str, Any], datetime] | None = None
+    given: tuple[Mapping[str, Any], datetime] | None = None  # record from the step before, and when that was read
+    # Of one step, and not passed on:
     notices: tuple[Notice, ...] = ()
-    healthy: tuple[HealthSample, ...] = ()
-    deleted: int = 0
+    healthy: tuple[HealthSample, ...] = ()  # the budgets that it has read
+    deleted: int = 0  # pods that it has deleted instead of evicted
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:

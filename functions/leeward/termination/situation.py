@@ -54,15 +54,12 @@ UNSELECTED = NodePolicy(name="(defaults)", selector=GroupSelector())
 
 
 class Freshness(Enum):
-    """Purpose for which the next step uses the facts.
+    """Freshness of facts by the purpose for which the next step uses them."""
 
-    `WORK`: waits, evictions, heartbeats, and calls that AWS itself refuses if they are wrong. `GROUP`: decisions that
-    depend on the group's sizes, members or lifecycle state. `ALL`: actions that a stale fact must not cause: returning
-    a node to service, releasing it, deleting pods, settling the capacity ledger.
-    """
-
-    WORK = auto()
-    GROUP = auto()
+    WORK = auto()  # waits, evictions, heartbeats, and calls that AWS itself refuses if they are wrong
+    GROUP = auto()  # decisions that depend on the group's sizes, members or lifecycle state
+    # Actions that a stale fact must not cause: returning a node to service, releasing it, deleting pods, settling the
+    # capacity ledger.
     ALL = auto()
 
 
@@ -168,19 +165,16 @@ def _rank(lifecycle: str | None) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
-    """State of one instance at AWS. `lifecycle` is the group's lifecycle state, None if no group holds it. `listing`:
-    the group with its sizes and members, None if there is none or this step uses facts of earlier reads. `looked`: EC2
-    and Auto Scaling were both read just now.
-    """
+    """Situation of one instance: its record, and its state at AWS."""
 
     record: TerminationRecord
     instance: Instance | None
     group: GroupFacts | None
-    lifecycle: str | None
+    lifecycle: str | None  # the group's lifecycle state, None if no group holds it
     our_hooks: tuple[LifecycleHook, ...]
     policy: NodePolicy
-    listing: Group | None = None
-    looked: bool = True
+    listing: Group | None = None  # with sizes and members; None without a group, and on facts of earlier reads
+    looked: bool = True  # EC2 and Auto Scaling were both read just now
     unwritten: bool = False  # what was read is in this record, and not in the table's yet
 
     @property

@@ -83,16 +83,13 @@ def _wait(run: Run, situation: Situation, now: datetime, ports: Ports) -> Run | 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Queue:
-    """Terminations that a surplus looks at. `groups`: its own, and the policy's others where a budget counts them;
-    `size`: of its own, as the owner wants it; `front`: those that count before it, also nodes that an upgrade or a run
-    is about to claim.
-    """
+    """Terminations that a surplus looks at."""
 
     record: TerminationRecord
     policy: NodePolicy
-    groups: Mapping[str, Group]
-    size: int
-    front: Sequence[TerminationRecord]
+    groups: Mapping[str, Group]  # its own, and the policy's others where a budget counts them
+    size: int  # of its own, as the owner wants it
+    front: Sequence[TerminationRecord]  # count before it, also nodes that an upgrade or a run is about to claim
     now: datetime
 
     @property
