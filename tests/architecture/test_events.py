@@ -24,6 +24,7 @@ NO_REASONS = {
     "InService",
     "Launch",
     "NoExecute",
+    "NoSchedule",
     "Ready",
     "StatefulSet",
     "Terminated",

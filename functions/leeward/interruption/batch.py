@@ -14,11 +14,19 @@ from functools import partial
 from leeward.errors import ClusterGoneError, ClusterUnreachableError, LeewardError
 from leeward.interruption.decide import decide, malformed
 from leeward.interruption.decision import Action, Decision, NodeDecision, RecordOutcome
-from leeward.interruption.effects import Done, Effect, actions_of, claim_key, events_of, logged_for
+from leeward.interruption.effects import (
+    Done,
+    Effect,
+    TaintResult,
+    actions_of,
+    claim_key,
+    events_of,
+    logged_for,
+    taint_nodes,
+)
 from leeward.interruption.fields import MalformedMessageError
 from leeward.interruption.lookup import Lookup, look_up_clusters, look_up_instances, named_or_failed
 from leeward.interruption.parse import parse
-from leeward.interruption.tainting import TaintResult, taint_nodes
 from leeward.isolation import Executor, attempt, in_threads
 from leeward.model.message import InterruptionMessage, Message
 from leeward.model.termination import ABRUPT, Status, TerminationRecord

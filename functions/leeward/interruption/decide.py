@@ -1,13 +1,15 @@
 """Decision about a message: one total function from message and world to a decision with its reasons.
 
-How a node is drained or replaced is decided in the termination package. No side effects."""
+How a node is drained or replaced is decided in the termination package. No side effects.
+
+What EC2 announces for a later moment, the end of a Capacity Block or a change of the host, is left to the minute
+reconciler (`leeward.reconcile`) where the policy wants to begin later than the message comes."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import assert_never
 
-from leeward.interruption.announced import capacity_block, scheduled_change, waits_for_reboot
 from leeward.interruption.cross_check import AGREES_WITHIN, Contradiction, contradictions, lags
 from leeward.interruption.decision import Action, Decision, NodeDecision, Offering, RecordOutcome
 from leeward.interruption.hooks import answers, hook_verdict, is_listed, listed, switched_off
@@ -35,9 +37,10 @@ from leeward.model.message import (
     deadline_of,
     hook_of,
 )
-from leeward.model.termination import Cause, CauseKind, Reboot, RebootBy
+from leeward.model.termination import Cause, CauseKind, Reboot, RebootBy, drain_begins
+from leeward.model.times import format_instant
 from leeward.model.zonal_shift import ShiftSource, ZonalShift
-from leeward.policy.document import Rebalance
+from leeward.policy.document import InterruptionPolicy, Rebalance
 from leeward.termination.decisions import FAR_AHEAD
 
 STRONGEST_FIRST = tuple(Action)
@@ -45,6 +48,7 @@ MOST_REASONS = 20  # instances whose reasons the decision repeats; each one's ow
 UNNAMED = "the instances of its Capacity Block (no snapshot: which they are is not known)"
 YOUNG = timedelta(minutes=30)  # since its launch; users report recommendations within five minutes, again and again
 STOPPING = frozenset({"stopping", "stopped"})
+WARNED_EARLY = timedelta(minutes=2)  # a warning that comes so much before the drain is due begins it
 
 
 def decide(message: InterruptionMessage, world: World, *, now: datetime, waited: timedelta = AGREES_WITHIN) -> Decision:
@@ -367,3 +371,34 @@ def _summary(nodes: tuple[NodeDecision, ...]) -> str:
     reasons = [node.reason for node in nodes[:MOST_REASONS]]
     rest = [f"and {count_of(len(nodes) - MOST_REASONS, 'instance')} more"] if len(nodes) > MOST_REASONS else []
     return "; ".join([*reasons, *rest]) or "it names no instance"
+
+
+def capacity_block(message: CapacityBlockExpiration, place: Place) -> tuple[Action, str]:
+    """Drain, unless the policy wants to begin later than the warning comes: the minute reconciler begins then."""
+    block = message.block
+    ends = f"{place.id}: its Capacity Block {block.reservation} ends at {format_instant(block.ends)}"
+    if message.unread:
+        ends = f"{ends}, as its warning implies: found the end-date {message.unread}"
+    policy = place.policy.interruption if place.policy else InterruptionPolicy()
+    begins = block.drained_from(place.type, policy.drain_block_before)
+    if begins > message.at + WARNED_EARLY:
+        return Action.NONE, f"{ends}: the minute reconciler begins its drain at {format_instant(begins)}"
+    return Action.DRAIN, ends
+
+
+def scheduled_change(message: ScheduledChange, place: Place) -> tuple[Action, str]:
+    """Drain, unless EC2 reboots the instance later and the policy waits for that: the minute reconciler begins then."""
+    policy = place.policy
+    if not waits_for_reboot(message, place) or policy is None or message.deadline is None:
+        return Action.DRAIN, f"{place.id}: AWS has scheduled a change of its host"
+    reboots = f"{place.id}: EC2 reboots it at {format_instant(message.deadline)}"
+    begins = drain_begins(message.deadline, policy.drain.longest)
+    if begins > message.at + WARNED_EARLY:
+        return Action.NONE, f"{reboots}: the minute reconciler begins its drain at {format_instant(begins)}"
+    return Action.DRAIN, f"{reboots}, and it returns to service then"
+
+
+def waits_for_reboot(message: NodeMessage, place: Place) -> bool:
+    """Return whether the message announces a reboot by EC2, after which the policy keeps the node."""
+    waits = place.policy is not None and place.policy.interruption.waits_for_reboot
+    return waits and isinstance(message, ScheduledChange) and message.reboots and message.deadline is not None

@@ -1,20 +1,22 @@
-"""Side effects of a decision. Each is small and idempotent."""
+"""Side effects of a decision, each small and idempotent: the claim with its execution, taints on the nodes of one
+cluster's messages, all at once and right after their terminations have been claimed, and Events on the nodes."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 from types import MappingProxyType
 
-from leeward.errors import LeewardError, RetryableError
+from leeward.errors import LeewardError, ObjectGoneError, RetryableError
 from leeward.interruption.decision import Action, Decision, HookAnswer, NodeDecision
-from leeward.interruption.node_events import event_sentence
 from leeward.interruption.world import World
-from leeward.isolation import isolate_errors
-from leeward.model.message import InterruptionMessage, MessageKind
+from leeward.isolation import Executor, attempt, isolate_errors
+from leeward.model.message import InterruptionMessage, MessageKind, StateChange
+from leeward.model.node import Node, Taint, disruption_taint
 from leeward.model.subnet import SHORT_FOR, Pool
 from leeward.model.termination import ABRUPT, Cause, Status, Subject, TerminationRecord
+from leeward.model.times import format_instant
 from leeward.model.zonal_shift import ShiftSource, ZonalShift
 from leeward.ports import Ports
 from leeward.telemetry import about
@@ -37,6 +39,13 @@ EVENT_REASONS: Mapping[MessageKind, str] = MappingProxyType(
         MessageKind.REPLACE_ROOT_VOLUME: "RootVolumeReplacement",
     }
 )
+# Effect of `kubectl cordon`: Kubernetes itself keeps this taint on a node while spec.unschedulable is set. Our own
+# taint would mean a node under termination, count as a disruption, and be removed by the minute reconciler.
+CORDONED = Taint(key="node.kubernetes.io/unschedulable", effect="NoSchedule")
+CONSEQUENCES = frozenset(
+    {MessageKind.STATE_CHANGE, MessageKind.ASG_TERMINATE}
+)  # messages that a termination by Leeward causes
+ENDED = frozenset({"shutting-down", "terminated"})  # states of an instance on which no pod can be evicted any more
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,3 +211,93 @@ def _write_event(node: NodeDecision, kind: MessageKind | None, sentence: str, wo
             now=ports.clock.now(),
         )
     return Done(warning=f"no Event on {subject.name}: {errors[0]}" if errors else None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeTaint:
+    """Node to be tainted."""
+
+    cluster: str
+    node: Node
+    taint: Taint
+
+
+@dataclass(slots=True)
+class TaintResult:
+    """Result of tainting, by instance id. `fresh`: nodes that carried no taint of ours before."""
+
+    fresh: dict[str, Node] = field(default_factory=dict)
+    failed: dict[str, LeewardError] = field(default_factory=dict)
+
+
+def taint_nodes(
+    decided: Iterable[tuple[Decision, NodeDecision]], world: World, ports: Ports, workers: int, each: Executor
+) -> TaintResult:
+    """Taint and cordon, at most `workers` at a time. Idempotent: tainted nodes are left out.
+
+    A failed taint is noted, never raised: the drain step taints again.
+    """
+    node_taints = tuple(_wanted(decided, world, ports.deployment).values())
+    tainting = TaintResult()
+    outcomes = each(lambda node_taint: attempt(lambda: _taint(node_taint, ports)), node_taints, workers)
+    for node_taint, outcome in zip(node_taints, outcomes, strict=True):
+        if isinstance(outcome, LeewardError):
+            tainting.failed[node_taint.node.instance_id] = outcome
+        elif outcome is not None and not node_taint.node.tainted:
+            tainting.fresh[node_taint.node.instance_id] = outcome
+    return tainting
+
+
+def _wanted(decided: Iterable[tuple[Decision, NodeDecision]], world: World, deployment: str) -> dict[str, NodeTaint]:
+    """Return one taint per node; a termination wins over a cordon. A deferred change is tainted when it is started."""
+    wanted: dict[str, NodeTaint] = {}
+    for decision, verdict in decided:
+        node = world.nodes.get(verdict.instance)
+        if node is None or verdict.cluster is None or verdict.action is Action.NONE or decision.deferred:
+            continue
+        known = wanted.get(verdict.instance)
+        if known is None or known.taint is CORDONED:
+            taint = CORDONED if verdict.action is Action.CORDON else disruption_taint(deployment)
+            if not _carries(node, taint):
+                wanted[verdict.instance] = NodeTaint(cluster=verdict.cluster, node=node, taint=taint)
+    return wanted
+
+
+def _carries(node: Node, taint: Taint) -> bool:
+    same = any((there.key, there.effect) == (taint.key, taint.effect) for there in node.taints)
+    return node.unschedulable and (same or taint is CORDONED)
+
+
+def _taint(node_taint: NodeTaint, ports: Ports) -> Node | None:
+    try:
+        return ports.clusters.kubernetes(node_taint.cluster).taint(node_taint.node, node_taint.taint)
+    except ObjectGoneError:
+        return None
+
+
+def event_sentence(
+    node: NodeDecision,
+    decision: Decision,
+    message: InterruptionMessage | None,
+    record: TerminationRecord | None,
+) -> str | None:
+    """Return the sentence; None where it would be false, or repeat what another Event has said.
+
+    `record`: the termination as the claim left it, None for a node that is cordoned only.
+    """
+    if record is None:
+        return f"Leeward has cordoned this node: {node.reason}" if node.action is Action.CORDON else None
+    if "drained" in record.times or ("terminating" in record.times and decision.kind in CONSEQUENCES):
+        return None
+    if isinstance(message, StateChange) and message.state in ENDED:
+        return f"Leeward will remove this Node: {node.reason}"
+    if "draining" in record.times:
+        return f"Leeward is draining this node: {node.reason}"
+    return f"Leeward will {node.action.value} this node{_when(decision)}: {node.reason}"
+
+
+def _when(decision: Decision) -> str:
+    """Return until when a change that AWS has announced well ahead is drained for."""
+    if not decision.deferred or decision.deadline is None:
+        return ""
+    return f" before {format_instant(decision.deadline)}, as soon as its budgets allow"

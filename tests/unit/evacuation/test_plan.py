@@ -7,8 +7,7 @@ import pytest
 
 from leeward.cluster.facets import Known
 from leeward.cluster.state import ClusterState
-from leeward.evacuation.plan import Standing, plan_evacuation
-from leeward.evacuation.pods import volume_id
+from leeward.evacuation.plan import Standing, plan_evacuation, volume_id
 from leeward.model.pod import PodDisruptionBudget
 from leeward.model.termination import Cause, CauseKind, Outcome, Status, TerminationRecord
 from leeward.policy.document import Budget, DisruptionPolicy, DrainPolicy
