@@ -23,7 +23,7 @@ from leeward.interruption.decision import Decision
 from leeward.interruption.effects import claim_key
 from leeward.interruption.fields import MalformedMessageError
 from leeward.interruption.parse import parse
-from leeward.interruption.world import World
+from leeward.interruption.world import MessageWorld
 from leeward.model.message import InterruptionMessage, Message
 
 NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
@@ -68,8 +68,8 @@ class Messages(Target[str]):
         return shorter_texts(value)
 
     @cached_property
-    def _empty(self) -> World:
-        return World(complete=False, origins=ORIGINS)
+    def _empty(self) -> MessageWorld:
+        return MessageWorld(complete=False, origins=ORIGINS)
 
     @cached_property
     def _context(self) -> ClusterContext:
@@ -80,11 +80,11 @@ class Messages(Target[str]):
     def _schema(self) -> Any:
         return validator_for(json.loads(SCHEMA.read_text(encoding="utf-8")))
 
-    def _full(self, found: InterruptionMessage | MalformedMessageError) -> World:
+    def _full(self, found: InterruptionMessage | MalformedMessageError) -> MessageWorld:
         messages = [found] if isinstance(found, Message) else []
         return world_of(self._context, messages, ORIGINS)
 
-    def _hold(self, found: InterruptionMessage | MalformedMessageError, world: World) -> None:
+    def _hold(self, found: InterruptionMessage | MalformedMessageError, world: MessageWorld) -> None:
         decision = decide(found, world, now=NOW) if isinstance(found, Message) else malformed(str(found))
         document = document_of(decision, found, NOW)
         printed = json.loads(json.dumps(document, allow_nan=False))

@@ -9,7 +9,7 @@ import pytest
 
 from leeward.cli.main import main
 from leeward.errors import ThrottledError
-from leeward.interruption.decision import Action, RecordOutcome
+from leeward.interruption.decision import NodeAction, RecordOutcome
 from leeward.model.message import MessageKind
 from leeward.model.termination import Cause, CauseKind
 from tests.events import FOLDER, NAMES, event
@@ -333,7 +333,7 @@ class TestLive:
 def test_the_schema_lists_the_closed_sets_of_the_code():
     properties = SCHEMA["$defs"]["explanation"]["properties"]
     assert set(properties["kind"]["enum"]) == {*(kind.value for kind in MessageKind), None}
-    assert set(properties["action"]["enum"]) == {action.value for action in Action}
+    assert set(properties["action"]["enum"]) == {action.value for action in NodeAction}
     assert set(properties["outcome"]["enum"]) == {outcome.value for outcome in RecordOutcome}
     assert list(properties) == [*KEYS, "warnings"]
     assert SCHEMA["$defs"]["explanation"]["required"] == KEYS

@@ -12,13 +12,12 @@ from leeward.disruption.controller import PlannerResult
 from leeward.disruption.run import DisruptionNext, DisruptionRun, Ends
 from leeward.interruption import metrics as interruption
 from leeward.interruption.batch import BatchResult, Record, RecordResult
-from leeward.interruption.decision import Action, Decision, RecordOutcome
+from leeward.interruption.decision import Decision, NodeAction, RecordOutcome
 from leeward.model.blocked import BlockedCause
 from leeward.model.facts import FactKind
 from leeward.notifications import handler as notifications
 from leeward.reconcile import telemetry as reconcile
-from leeward.reconcile.result import Notice as ReconcileNotice
-from leeward.reconcile.result import ReconcileResult
+from leeward.reconcile.result import AttentionNotice, ReconcileResult
 from leeward.sync import handler as sync
 from leeward.sync.controller import Synced
 from leeward.termination import telemetry as termination
@@ -59,7 +58,7 @@ def _interruption():
         RecordResult(
             record=Record(id="r", body="", received=START, queue=queue),
             message=None,
-            decision=Decision(kind=None, outcome=outcome, action=Action.NONE, reason="a reason"),
+            decision=Decision(kind=None, outcome=outcome, action=NodeAction.NONE, reason="a reason"),
         )
         for outcome in RecordOutcome
         for queue in ("", "arn:aws:sqs:us-east-1:111122223333:leeward-state-changes")
@@ -93,7 +92,7 @@ def _disruption():
 
 def _reconcile():
     lists = {name: ["node-a"] for name in ReconcileResult.__slots__}
-    notice = ReconcileNotice(what="node-a", causes=(BlockedCause.BUDGET,), **WHERE)
+    notice = AttentionNotice(what="node-a", causes=(BlockedCause.BUDGET,), **WHERE)
     lists |= {
         name: [notice] for name in ("blocked", "blocked_long", "hooks_ending", "pauses", "pauses_forgotten", "shifted")
     }

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from leeward.cli.zone.record import evacuated, opened
-from leeward.evacuation.plan import Standing, plan_evacuation
+from leeward.evacuation.plan import EvacuationStanding, plan_evacuation
 from leeward.model.zonal_shift import ShiftKind, ZoneRecord
 from leeward.reconcile import evacuations
 from simulation.aws.recovery import Shifted, zone_id_of
@@ -159,7 +159,7 @@ def test_one_zone_of_a_fleet_is_evacuated_and_opened_again(nodes, verdicts):
     assert [str(one) for one in outcome.violations] == []
     assert len(left) <= nodes / 15
     assert sorted(left) == sorted(one.node.name for one in verdicts)
-    assert {one.standing for one in verdicts} == {Standing.STAYS}
+    assert {one.standing for one in verdicts} == {EvacuationStanding.STAYS}
     assert all(one.pods for one in verdicts), "the pods that hold them are named"
     assert {one.name: (one.desired, one.maximum) for one in world.groups.values()} == {
         "app": (nodes * 4 // 5, nodes * 8 // 5),

@@ -16,11 +16,11 @@ from leeward.cli.tables import Table
 from leeward.cluster.joins import nodes_by_instance
 from leeward.errors import InvalidInputError, LeewardError
 from leeward.interruption.decide import decide, malformed
-from leeward.interruption.decision import Action, Decision, HookAnswer, RecordOutcome
+from leeward.interruption.decision import Decision, HookAnswer, NodeAction, RecordOutcome
 from leeward.interruption.fields import MalformedMessageError
 from leeward.interruption.lookup import look_up, name_instances
 from leeward.interruption.parse import parse
-from leeward.interruption.world import World
+from leeward.interruption.world import MessageWorld
 from leeward.model.message import InterruptionMessage, Message, MessageKind, hook_of
 from leeward.model.termination import Status, TerminationRecord, execution_name
 from leeward.model.times import format_instant
@@ -75,7 +75,7 @@ def _explain(bodies: Sequence[str], arguments: argparse.Namespace) -> list[dict[
         return _live(parsed, arguments)
     origins = frozenset({(arguments.account or "", arguments.region or "")})
     if arguments.snapshot is None:
-        world = World(complete=False, origins=origins)
+        world = MessageWorld(complete=False, origins=origins)
     else:
         context = context_of(arguments, "inspect explain-event")
         parsed = name_instances(parsed, context.ports.instances, confirmed=False)
@@ -90,13 +90,13 @@ def _parse(body: str, now: datetime) -> InterruptionMessage | MalformedMessageEr
         return error
 
 
-def _decide(found: InterruptionMessage | MalformedMessageError, world: World, now: datetime) -> Decision:
+def _decide(found: InterruptionMessage | MalformedMessageError, world: MessageWorld, now: datetime) -> Decision:
     return decide(found, world, now=now) if isinstance(found, Message) else malformed(str(found))
 
 
 def world_of(
     context: ClusterContext, messages: Sequence[InterruptionMessage], origins: frozenset[tuple[str, str]]
-) -> World:
+) -> MessageWorld:
     """Return a folder as the interruption package reads it: the cluster's groups are those that a policy selects."""
     ports = context.ports
     policies = ports.clusters.policies(context.cluster)
@@ -106,7 +106,7 @@ def world_of(
     hooks = {group: tuple(ports.groups.hooks(group)) for group in groups.keys() | named}
     targets = [hook.target_arn for found in hooks.values() for hook in found if hook.target_arn]
     nodes = ports.clusters.kubernetes(name).nodes()
-    return World(
+    return MessageWorld(
         clusters=(name,),
         policies={name: policies} if context.folder is not None and context.folder.has_policies else {},
         instances=ports.instances.describe({instance for message in messages for instance in message.instances}),
@@ -138,7 +138,7 @@ def _live(
 
 def _again(error: LeewardError) -> Decision:
     return Decision(
-        kind=None, outcome=RecordOutcome.RETRY, action=Action.NONE, reason=f"{type(error).__name__}: {error}"
+        kind=None, outcome=RecordOutcome.RETRY, action=NodeAction.NONE, reason=f"{type(error).__name__}: {error}"
     )
 
 

@@ -38,7 +38,7 @@ class StuckPod:
     volume: str = ""
 
 
-class Standing(StrEnum):
+class EvacuationStanding(StrEnum):
     """Standing of a node of the zone. `leaves`: it may be terminated now; `leaving`: its termination is under way."""
 
     LEAVES = "leaves"
@@ -53,28 +53,24 @@ class NodeVerdict:
 
     node: Node
     group: str
-    standing: Standing
+    standing: EvacuationStanding
     reason: str
     pods: tuple[StuckPod, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvacuationInputs:
-    """Cluster as it is. `pods` by node; `volumes` by claim; `subnets` by id, those of the groups at least; `records`:
-    terminations of the zone's instances, open and closed, by instance; `closed`: zones in which nothing may land;
-    `budgets`: PodDisruptionBudgets; `balancing`: groups that would launch into the zone, because their AZRebalance
-    could not be suspended.
-    """
+    """Cluster as it is."""
 
     state: ClusterState
-    pods: Mapping[str, Sequence[Pod]]
-    subnets: Mapping[str, Subnet]
+    pods: Mapping[str, Sequence[Pod]]  # by node
+    subnets: Mapping[str, Subnet]  # by id, those of the groups at least
     now: datetime
-    volumes: Volumes = field(default_factory=dict)
-    records: Mapping[str, TerminationRecord] = field(default_factory=dict)
-    closed: frozenset[str] = frozenset()
+    volumes: Volumes = field(default_factory=dict)  # by claim
+    records: Mapping[str, TerminationRecord] = field(default_factory=dict)  # of the zone, open and closed, by instance
+    closed: frozenset[str] = frozenset()  # zones in which nothing may land
     budgets: PdbIndex = field(default_factory=lambda: PdbIndex(()))
-    balancing: frozenset[str] = frozenset()
+    balancing: frozenset[str] = frozenset()  # would launch into the zone: their AZRebalance could not be suspended
 
     def places(self, group: Group, zone: str) -> tuple[Subnet, ...]:
         """Return the subnets in which a replacement of the group may land while the zone is closed."""
@@ -94,8 +90,8 @@ def plan_evacuation(inputs: EvacuationInputs, zone: str, groups: Collection[str]
         if groups and (group is None or group.name not in groups):
             continue
         verdict = _verdict(inputs, zone, node, group)
-        if verdict.standing is Standing.LEAVES:
-            going = [one.node.instance_id for one in verdicts if one.standing is Standing.LEAVES]
+        if verdict.standing is EvacuationStanding.LEAVES:
+            going = [one.node.instance_id for one in verdicts if one.standing is EvacuationStanding.LEAVES]
             verdict = _within_budgets(inputs, zone, verdict, going)
         verdicts.append(verdict)
     return tuple(verdicts)
@@ -103,21 +99,21 @@ def plan_evacuation(inputs: EvacuationInputs, zone: str, groups: Collection[str]
 
 def _verdict(inputs: EvacuationInputs, zone: str, node: Node, group: Group | None) -> NodeVerdict:
     state, policy = inputs.state, inputs.state.policy_of(group)
-    base = NodeVerdict(node=node, group=group.name if group else "", standing=Standing.STAYS, reason="")
+    base = NodeVerdict(node=node, group=group.name if group else "", standing=EvacuationStanding.STAYS, reason="")
     if group is None or policy is None:
         return replace(base, reason=_why_not_ours(node, group))
     record = inputs.records.get(node.instance_id)
     under_way = record is not None and record.status is Status.OPEN
     if under_way or node.instance_id in known_or(state.claims, frozenset()):
-        return replace(base, standing=Standing.LEAVING, reason="its termination is under way")
+        return replace(base, standing=EvacuationStanding.LEAVING, reason="its termination is under way")
     reason, pods = _why_held(inputs, zone, node, group, policy)
     if reason:
         return replace(base, reason=reason, pods=pods)
     balances = "AZRebalance of its group could not be suspended yet" if group.name in inputs.balancing else ""
     waits = state.policies.pauses.voluntary(group.name) or balances or _why_not_yet(record, inputs.now)
     if waits:
-        return replace(base, standing=Standing.WAITS, reason=waits)
-    return replace(base, standing=Standing.LEAVES, reason="its replacement is launched in another zone first")
+        return replace(base, standing=EvacuationStanding.WAITS, reason=waits)
+    return replace(base, standing=EvacuationStanding.LEAVES, reason="its replacement is launched in another zone first")
 
 
 def _why_not_ours(node: Node, group: Group | None) -> str:
@@ -173,7 +169,7 @@ def _within_budgets(inputs: EvacuationInputs, zone: str, verdict: NodeVerdict, g
     if policy is None or left is None or left > 0:
         return verdict
     reason = f"the disruption budgets of policy {policy.name} allow no more nodes now"
-    return replace(verdict, standing=Standing.WAITS, reason=reason)
+    return replace(verdict, standing=EvacuationStanding.WAITS, reason=reason)
 
 
 def _left(inputs: EvacuationInputs, zone: str, policy: NodePolicy, going: Collection[str], node: Node) -> int | None:

@@ -13,7 +13,7 @@ from functools import partial
 
 from leeward.errors import ClusterGoneError, ClusterUnreachableError, LeewardError
 from leeward.interruption.decide import decide, malformed
-from leeward.interruption.decision import Action, Decision, NodeDecision, RecordOutcome
+from leeward.interruption.decision import Decision, NodeAction, NodeDecision, RecordOutcome
 from leeward.interruption.effects import (
     Done,
     Effect,
@@ -243,7 +243,7 @@ def _again(message: InterruptionMessage | None, error: LeewardError) -> Decision
     return Decision(
         kind=message.kind if message else None,
         outcome=RecordOutcome.RETRY,
-        action=Action.NONE,
+        action=NodeAction.NONE,
         reason=f"{type(error).__name__}: {error}",
         at=message.at if message else None,
     )
@@ -308,7 +308,7 @@ def _not_cordoned(node: NodeDecision, lookup: Lookup, tainting: TaintResult) -> 
     """Return the error of a cordon. A cordon is the only action, so a failed one fails the record; so does an API that
     listed no nodes. In a cluster that EKS has deleted there is nothing to cordon.
     """
-    if node.action is not Action.CORDON or isinstance(lookup.unseen.get(node.cluster or ""), ClusterGoneError):
+    if node.action is not NodeAction.CORDON or isinstance(lookup.unseen.get(node.cluster or ""), ClusterGoneError):
         return None
     if node.cluster in lookup.world.unseen:
         return ClusterUnreachableError(f"cluster {node.cluster} shows no nodes")

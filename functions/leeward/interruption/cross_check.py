@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from leeward.interruption.decision import RecordOutcome
-from leeward.interruption.world import Place
+from leeward.interruption.world import InstancePlace
 from leeward.model.instance import ALIVE, ENDED, CapacityType
 from leeward.model.lifecycle import ENDING, IN_POOL, IN_WORK, ROOT_IN_WORK, role_of
 from leeward.model.message import (
@@ -44,7 +44,7 @@ class Contradiction:
         return self.outcome if self.lasting or waited >= AGREES_WITHIN else RecordOutcome.RETRY
 
 
-def contradictions(message: InterruptionMessage, places: Iterable[Place]) -> Mapping[str, Contradiction]:
+def contradictions(message: InterruptionMessage, places: Iterable[InstancePlace]) -> Mapping[str, Contradiction]:
     """Return AWS's contradictions by instance; empty if AWS agrees. That of the message as a whole has an empty key."""
     if isinstance(message, CapacityBlockExpiration) and not message.listed:
         why = f"EC2 lists no active Capacity Block {message.block.reservation}"
@@ -58,7 +58,7 @@ def lags(against: Mapping[str, Contradiction], waited: timedelta) -> bool:
     return any(one.outcome_after(waited) is RecordOutcome.RETRY for one in against.values())
 
 
-def contradiction(message: InterruptionMessage, place: Place) -> Contradiction | None:
+def contradiction(message: InterruptionMessage, place: InstancePlace) -> Contradiction | None:
     """Return AWS's contradiction of the message. None if AWS agrees, or was not asked about this instance or group."""
     match message:
         case SpotInterruption() | RebalanceRecommendation():
@@ -75,21 +75,21 @@ def contradiction(message: InterruptionMessage, place: Place) -> Contradiction |
             return None
 
 
-def _not_spot(message: SpotInterruption | RebalanceRecommendation, place: Place) -> Contradiction | None:
+def _not_spot(message: SpotInterruption | RebalanceRecommendation, place: InstancePlace) -> Contradiction | None:
     if not place.confirmed or place.instance is None or place.instance.capacity_type is CapacityType.SPOT:
         return None
     why = f"{place.id}: {message.kind.value} of an instance that EC2 lists as {place.instance.capacity_type.value}"
     return Contradiction(why=why, outcome=RecordOutcome.MALFORMED, lasting=True)
 
 
-def _not_reserved(message: CapacityReservationInterruption, place: Place) -> Contradiction | None:
+def _not_reserved(message: CapacityReservationInterruption, place: InstancePlace) -> Contradiction | None:
     if not place.confirmed or place.instance is None or place.instance.reservation:
         return None
     why = f"{place.id}: {message.kind.value} of an instance that EC2 lists in no capacity reservation"
     return Contradiction(why=why, outcome=RecordOutcome.MALFORMED)
 
 
-def _not_scheduled(place: Place) -> Contradiction | None:
+def _not_scheduled(place: InstancePlace) -> Contradiction | None:
     """Return that EC2 has scheduled nothing for the instance. One that does not run has no status, and is not asked
     about; an event that EC2 lists later is claimed by the minute reconciler.
     """
@@ -100,14 +100,14 @@ def _not_scheduled(place: Place) -> Contradiction | None:
     return Contradiction(why=why, outcome=RecordOutcome.DONE)
 
 
-def _runs(message: StateChange, place: Place) -> Contradiction | None:
+def _runs(message: StateChange, place: InstancePlace) -> Contradiction | None:
     if not place.confirmed or place.instance is None or place.instance.state not in ALIVE:
         return None
     why = f"{place.id}: the message says {message.state}, EC2 says {place.instance.state}"
     return Contradiction(why=why, outcome=RecordOutcome.MALFORMED if message.state in ENDED else RecordOutcome.DONE)
 
 
-def _not_held(message: LifecycleTermination | RootVolumeReplacement, place: Place) -> Contradiction | None:
+def _not_held(message: LifecycleTermination | RootVolumeReplacement, place: InstancePlace) -> Contradiction | None:
     """Return that the group that the message names does not hold the instance: only its own list shows that. An
     instance that EC2 has ended may have left the list: nothing of it is in service.
     """

@@ -11,9 +11,9 @@ from datetime import datetime, timedelta
 from typing import assert_never
 
 from leeward.interruption.cross_check import AGREES_WITHIN, Contradiction, contradictions, lags
-from leeward.interruption.decision import Action, Decision, NodeDecision, Offering, RecordOutcome
+from leeward.interruption.decision import Decision, NodeAction, NodeDecision, RecordOutcome, ScarceOffering
 from leeward.interruption.hooks import answers, hook_verdict, is_listed, listed, switched_off
-from leeward.interruption.world import Place, World
+from leeward.interruption.world import InstancePlace, MessageWorld
 from leeward.model.counts import count_of
 from leeward.model.instance import CapacityType
 from leeward.model.lifecycle import IN_POOL, IN_WORK, LifecycleRole, role_of
@@ -43,7 +43,7 @@ from leeward.model.zonal_shift import ShiftSource, ZonalShift
 from leeward.policy.document import InterruptionPolicy, Rebalance
 from leeward.termination.decisions import FAR_AHEAD
 
-STRONGEST_FIRST = tuple(Action)
+STRONGEST_FIRST = tuple(NodeAction)
 MOST_REASONS = 20  # instances whose reasons the decision repeats; each one's own stands beside it
 UNNAMED = "the instances of its Capacity Block (no snapshot: which they are is not known)"
 YOUNG = timedelta(minutes=30)  # since its launch; users report recommendations within five minutes, again and again
@@ -51,7 +51,9 @@ STOPPING = frozenset({"stopping", "stopped"})
 WARNED_EARLY = timedelta(minutes=2)  # a warning that comes so much before the drain is due begins it
 
 
-def decide(message: InterruptionMessage, world: World, *, now: datetime, waited: timedelta = AGREES_WITHIN) -> Decision:
+def decide(
+    message: InterruptionMessage, world: MessageWorld, *, now: datetime, waited: timedelta = AGREES_WITHIN
+) -> Decision:
     """Decide per instance and for the whole message; the message's action is the strongest of its instances'. `waited`:
     since it was sent to the queue. A message that AWS contradicts is delivered again for a while, then has no effect.
     """
@@ -67,7 +69,7 @@ def decide(message: InterruptionMessage, world: World, *, now: datetime, waited:
             return _about_nodes(message, world, now=now, waited=waited)
 
 
-def _about_zones(message: ZonalShiftNotice, world: World) -> Decision:
+def _about_zones(message: ZonalShiftNotice, world: MessageWorld) -> Decision:
     """Decide on a zonal shift: it drains nothing. The shifts of every cluster that it may be about are read again."""
     if not world.serves(message.account, message.region):
         return _foreign(message)
@@ -85,7 +87,7 @@ def _about_zones(message: ZonalShiftNotice, world: World) -> Decision:
     )
 
 
-def _about_nodes(message: NodeMessage, world: World, *, now: datetime, waited: timedelta) -> Decision:
+def _about_nodes(message: NodeMessage, world: MessageWorld, *, now: datetime, waited: timedelta) -> Decision:
     if not world.serves(message.account, message.region):
         return _foreign(message)
     message = _as_its_group_says(message, world)
@@ -93,13 +95,13 @@ def _about_nodes(message: NodeMessage, world: World, *, now: datetime, waited: t
     deadline = deadline_of(message) if hook is None else hook_deadline(message, hook, world)
     decided = tuple(_node(message, deadline, instance, world) for instance in message.instances)
     against = _against(message, decided, world)
-    if against and not any(node.action is not Action.NONE and node.instance not in against for node in decided):
+    if against and not any(node.action is not NodeAction.NONE and node.instance not in against for node in decided):
         return replace(_refused(message, against, world, waited), deadline=deadline)
-    if world.unchecked and waited < AGREES_WITHIN and any(node.action is not Action.NONE for node in decided):
+    if world.unchecked and waited < AGREES_WITHIN and any(node.action is not NodeAction.NONE for node in decided):
         return replace(_nothing(message, world.unchecked), outcome=RecordOutcome.RETRY)
     nodes = tuple(_agreed(node, against) for node in decided)
     unnamed = isinstance(message, CapacityBlockExpiration) and not nodes and not world.complete
-    without = Action.DRAIN if unnamed else Action.NONE
+    without = NodeAction.DRAIN if unnamed else NodeAction.NONE
     decision = Decision(
         kind=message.kind,
         outcome=RecordOutcome.RETRY if lags(against, waited) else RecordOutcome.DONE,
@@ -114,7 +116,7 @@ def _about_nodes(message: NodeMessage, world: World, *, now: datetime, waited: t
     return decision if hook is None else _with_hook(decision, hook, world)
 
 
-def _as_its_group_says(message: NodeMessage, world: World) -> NodeMessage:
+def _as_its_group_says(message: NodeMessage, world: MessageWorld) -> NodeMessage:
     """Return a terminate action as a replacement of the root volume where its group says that it keeps the instance: a
     notification that a hook sends directly may not name the action.
     """
@@ -132,9 +134,9 @@ def _as_its_group_says(message: NodeMessage, world: World) -> NodeMessage:
     )
 
 
-def _against(message: NodeMessage, nodes: tuple[NodeDecision, ...], world: World) -> Mapping[str, Contradiction]:
+def _against(message: NodeMessage, nodes: tuple[NodeDecision, ...], world: MessageWorld) -> Mapping[str, Contradiction]:
     """Return AWS's contradictions of a message that takes nodes out of service, by instance; empty if AWS agrees."""
-    acting = [node.instance for node in nodes if node.action is not Action.NONE]
+    acting = [node.instance for node in nodes if node.action is not NodeAction.NONE]
     return contradictions(message, [_place(message, instance, world) for instance in acting])
 
 
@@ -143,10 +145,12 @@ def _agreed(node: NodeDecision, against: Mapping[str, Contradiction]) -> NodeDec
     if node.instance not in against:
         return node
     reason = against[node.instance].why
-    return NodeDecision(instance=node.instance, action=Action.NONE, reason=reason, cluster=node.cluster)
+    return NodeDecision(instance=node.instance, action=NodeAction.NONE, reason=reason, cluster=node.cluster)
 
 
-def _refused(message: NodeMessage, against: Mapping[str, Contradiction], world: World, waited: timedelta) -> Decision:
+def _refused(
+    message: NodeMessage, against: Mapping[str, Contradiction], world: MessageWorld, waited: timedelta
+) -> Decision:
     """Return the decision about a message of which AWS confirms nothing. A hook of ours that it names is answered if
     nothing can wait in it for a drain.
     """
@@ -165,22 +169,22 @@ def _foreign(message: InterruptionMessage) -> Decision:
 
 def malformed(reason: str) -> Decision:
     """Return the decision about a malformed body."""
-    return Decision(kind=None, outcome=RecordOutcome.MALFORMED, action=Action.NONE, reason=reason)
+    return Decision(kind=None, outcome=RecordOutcome.MALFORMED, action=NodeAction.NONE, reason=reason)
 
 
 def _nothing(message: InterruptionMessage, reason: str) -> Decision:
     return Decision(
         kind=message.kind,
         outcome=RecordOutcome.DONE,
-        action=Action.NONE,
+        action=NodeAction.NONE,
         reason=reason,
         at=message.at,
         deadline=deadline_of(message),
-        nodes=tuple(NodeDecision(instance=i, action=Action.NONE, reason=reason) for i in message.instances),
+        nodes=tuple(NodeDecision(instance=i, action=NodeAction.NONE, reason=reason) for i in message.instances),
     )
 
 
-def hook_deadline(message: NodeMessage, action: HookAction, world: World) -> datetime | None:
+def hook_deadline(message: NodeMessage, action: HookAction, world: MessageWorld) -> datetime | None:
     """Return when the group continues unanswered: `at` + HeartbeatTimeout; None for launches and unknown time-outs."""
     if not action.terminating or not is_listed(action, world):
         return None
@@ -190,24 +194,24 @@ def hook_deadline(message: NodeMessage, action: HookAction, world: World) -> dat
         return None
 
 
-def _place(message: NodeMessage, instance: str, world: World) -> Place:
+def _place(message: NodeMessage, instance: str, world: MessageWorld) -> InstancePlace:
     hook = hook_of(message)
     return world.locate(instance, hook.group if hook is not None else None)
 
 
-def _node(message: NodeMessage, deadline: datetime | None, instance: str, world: World) -> NodeDecision:
+def _node(message: NodeMessage, deadline: datetime | None, instance: str, world: MessageWorld) -> NodeDecision:
     place = _place(message, instance, world)
     if not world.complete:
         action, why = _action(message, place)
         return _claimed(message, deadline, place, world, action, f"{why} (no snapshot: taken as selected and ours)")
     kept = _left_alone(message, place, world)
     if kept:
-        return NodeDecision(instance=instance, action=Action.NONE, reason=kept, cluster=place.cluster)
+        return NodeDecision(instance=instance, action=NodeAction.NONE, reason=kept, cluster=place.cluster)
     action, why = _action(message, place)
     return _claimed(message, deadline, place, world, action, f"{why} ({world.unchecked})" if world.unchecked else why)
 
 
-def _left_alone(message: NodeMessage, place: Place, world: World) -> str | None:
+def _left_alone(message: NodeMessage, place: InstancePlace, world: MessageWorld) -> str | None:
     """Return why Leeward leaves the instance alone, the first reason that holds; None if it does not."""
     if place.group_name is None:
         what = "no Auto Scaling group holds it" if place.known else "EC2 does not know it"
@@ -224,7 +228,7 @@ def _left_alone(message: NodeMessage, place: Place, world: World) -> str | None:
     return _nothing_to_drain(message, place)
 
 
-def _nothing_to_drain(message: NodeMessage, place: Place) -> str | None:
+def _nothing_to_drain(message: NodeMessage, place: InstancePlace) -> str | None:
     if isinstance(message, LifecycleAction) and message.hook.without_pods:
         return f"{place.id}: an instance of a warm pool holds no pods"
     if place.node is not None or not place.nodes_seen or isinstance(message, LifecycleLaunch):
@@ -238,12 +242,12 @@ def _nothing_to_drain(message: NodeMessage, place: Place) -> str | None:
     return None
 
 
-def _action(message: NodeMessage, place: Place) -> tuple[Action, str]:
+def _action(message: NodeMessage, place: InstancePlace) -> tuple[NodeAction, str]:
     match message:
         case RebalanceRecommendation():
             return _rebalance(message, place)
         case LifecycleLaunch():
-            return Action.NONE, f"{place.id}: it is being launched, there is nothing to drain"
+            return NodeAction.NONE, f"{place.id}: it is being launched, there is nothing to drain"
         case SpotInterruption():
             why = "EC2 takes the spot instance two minutes after the warning"
         case CapacityReservationInterruption():
@@ -260,41 +264,41 @@ def _action(message: NodeMessage, place: Place) -> tuple[Action, str]:
             why = _kept_by_its_group(place)
         case _:
             assert_never(message)
-    return Action.DRAIN, f"{place.id}: {why}"
+    return NodeAction.DRAIN, f"{place.id}: {why}"
 
 
-def _kept_by_its_group(place: Place) -> str:
+def _kept_by_its_group(place: InstancePlace) -> str:
     if place.lifecycle is not None and role_of(place.lifecycle) is LifecycleRole.UNKNOWN:
         return f"its group says {place.lifecycle}, which this version does not know: it is drained and stays"
     return "its group replaces its root volume, which reboots it: it is drained and stays"
 
 
-def _rebalance(message: RebalanceRecommendation, place: Place) -> tuple[Action, str]:
+def _rebalance(message: RebalanceRecommendation, place: InstancePlace) -> tuple[NodeAction, str]:
     """Decide by the policy. A young node is left: its replacement would come from the same capacity minutes later, and
     be recommended as well. A cordon would have the same effect, because pods that find no room make the group grow.
     """
     setting = place.policy.interruption.rebalance if place.policy else Rebalance.REPLACE
     match setting:
         case Rebalance.IGNORE:
-            return Action.NONE, f"{place.id}: the policy ignores rebalance recommendations"
+            return NodeAction.NONE, f"{place.id}: the policy ignores rebalance recommendations"
         case Rebalance.CORDON:
-            return Action.CORDON, f"{place.id}: the policy only cordons on a rebalance recommendation"
+            return NodeAction.CORDON, f"{place.id}: the policy only cordons on a rebalance recommendation"
         case Rebalance.REPLACE if place.group is not None and place.group.capacity_rebalance:
-            return Action.NONE, (
+            return NodeAction.NONE, (
                 f"{place.id}: group {place.group_name} has CapacityRebalance on: it launches the replacement itself, "
                 "and its terminate hook brings the node to us"
             )
         case Rebalance.REPLACE if _age(message, place) < YOUNG:
             minutes = int(_age(message, place).total_seconds() // 60)
-            return Action.NONE, (
+            return NodeAction.NONE, (
                 f"{place.id}: rebalance recommendation {minutes} min after its launch: a node younger than "
                 f"{int(YOUNG.total_seconds() // 60)} min is left, and new nodes come from other zones for a while"
             )
         case Rebalance.REPLACE:
-            return Action.REPLACE, f"{place.id}: rebalance recommendation: replaced first, then drained"
+            return NodeAction.REPLACE, f"{place.id}: rebalance recommendation: replaced first, then drained"
 
 
-def _is_left_for_its_age(message: NodeMessage, place: Place, world: World) -> bool:
+def _is_left_for_its_age(message: NodeMessage, place: InstancePlace, world: MessageWorld) -> bool:
     if not isinstance(message, RebalanceRecommendation) or place.policy is None or _left_alone(message, place, world):
         return False
     launches = place.group is not None and place.group.capacity_rebalance
@@ -302,12 +306,17 @@ def _is_left_for_its_age(message: NodeMessage, place: Place, world: World) -> bo
     return replaces and _age(message, place) < YOUNG
 
 
-def _age(message: RebalanceRecommendation, place: Place) -> timedelta:
+def _age(message: RebalanceRecommendation, place: InstancePlace) -> timedelta:
     return message.at - place.instance.launched if place.instance is not None else timedelta.max
 
 
 def _claimed(
-    message: NodeMessage, deadline: datetime | None, place: Place, world: World, action: Action, why: str
+    message: NodeMessage,
+    deadline: datetime | None,
+    place: InstancePlace,
+    world: MessageWorld,
+    action: NodeAction,
+    why: str,
 ) -> NodeDecision:
     if not action.terminates:
         return NodeDecision(instance=place.id, action=action, reason=why, cluster=place.cluster)
@@ -336,14 +345,14 @@ def _claimed(
     )
 
 
-def _reboot(message: NodeMessage, place: Place) -> Reboot | None:
+def _reboot(message: NodeMessage, place: InstancePlace) -> Reboot | None:
     """Return who reboots the instance, which stays; None if it ends."""
     if isinstance(message, RootVolumeReplacement):
         return Reboot(by=RebootBy.GROUP)
     return Reboot(by=RebootBy.EC2) if waits_for_reboot(message, place) else None
 
 
-def _with_hook(decision: Decision, action: HookAction, world: World) -> Decision:
+def _with_hook(decision: Decision, action: HookAction, world: MessageWorld) -> Decision:
     verdict = hook_verdict(action, world.locate(action.instance, action.group), decision.nodes[0], world)
     return replace(decision, hook=verdict.answer, keep_hook=verdict.kept, reason=f"{decision.reason}; {verdict.why}")
 
@@ -353,7 +362,7 @@ def _can_be_deferred(message: NodeMessage, now: datetime) -> bool:
     return begins is not None and begins - now > FAR_AHEAD
 
 
-def _unavailable(message: NodeMessage, nodes: tuple[NodeDecision, ...], world: World) -> Offering | None:
+def _unavailable(message: NodeMessage, nodes: tuple[NodeDecision, ...], world: MessageWorld) -> ScarceOffering | None:
     """Return the spot capacity that EC2 takes back, or is about to: it is running out where the instance runs."""
     place = world.locate(message.instances[0]) if message.instances else None
     if place is None or not isinstance(message, SpotInterruption | RebalanceRecommendation):
@@ -363,7 +372,7 @@ def _unavailable(message: NodeMessage, nodes: tuple[NodeDecision, ...], world: W
     subject = place.subject()
     if not subject.instance_type or not subject.zone:
         return None
-    return Offering(instance_type=subject.instance_type, zone=subject.zone, capacity_type=CapacityType.SPOT)
+    return ScarceOffering(instance_type=subject.instance_type, zone=subject.zone, capacity_type=CapacityType.SPOT)
 
 
 def _summary(nodes: tuple[NodeDecision, ...]) -> str:
@@ -373,7 +382,7 @@ def _summary(nodes: tuple[NodeDecision, ...]) -> str:
     return "; ".join([*reasons, *rest]) or "it names no instance"
 
 
-def capacity_block(message: CapacityBlockExpiration, place: Place) -> tuple[Action, str]:
+def capacity_block(message: CapacityBlockExpiration, place: InstancePlace) -> tuple[NodeAction, str]:
     """Drain, unless the policy wants to begin later than the warning comes: the minute reconciler begins then."""
     block = message.block
     ends = f"{place.id}: its Capacity Block {block.reservation} ends at {format_instant(block.ends)}"
@@ -382,23 +391,23 @@ def capacity_block(message: CapacityBlockExpiration, place: Place) -> tuple[Acti
     policy = place.policy.interruption if place.policy else InterruptionPolicy()
     begins = block.drained_from(place.type, policy.drain_block_before)
     if begins > message.at + WARNED_EARLY:
-        return Action.NONE, f"{ends}: the minute reconciler begins its drain at {format_instant(begins)}"
-    return Action.DRAIN, ends
+        return NodeAction.NONE, f"{ends}: the minute reconciler begins its drain at {format_instant(begins)}"
+    return NodeAction.DRAIN, ends
 
 
-def scheduled_change(message: ScheduledChange, place: Place) -> tuple[Action, str]:
+def scheduled_change(message: ScheduledChange, place: InstancePlace) -> tuple[NodeAction, str]:
     """Drain, unless EC2 reboots the instance later and the policy waits for that: the minute reconciler begins then."""
     policy = place.policy
     if not waits_for_reboot(message, place) or policy is None or message.deadline is None:
-        return Action.DRAIN, f"{place.id}: AWS has scheduled a change of its host"
+        return NodeAction.DRAIN, f"{place.id}: AWS has scheduled a change of its host"
     reboots = f"{place.id}: EC2 reboots it at {format_instant(message.deadline)}"
     begins = drain_begins(message.deadline, policy.drain.longest)
     if begins > message.at + WARNED_EARLY:
-        return Action.NONE, f"{reboots}: the minute reconciler begins its drain at {format_instant(begins)}"
-    return Action.DRAIN, f"{reboots}, and it returns to service then"
+        return NodeAction.NONE, f"{reboots}: the minute reconciler begins its drain at {format_instant(begins)}"
+    return NodeAction.DRAIN, f"{reboots}, and it returns to service then"
 
 
-def waits_for_reboot(message: NodeMessage, place: Place) -> bool:
+def waits_for_reboot(message: NodeMessage, place: InstancePlace) -> bool:
     """Return whether the message announces a reboot by EC2, after which the policy keeps the node."""
     waits = place.policy is not None and place.policy.interruption.waits_for_reboot
     return waits and isinstance(message, ScheduledChange) and message.reboots and message.deadline is not None

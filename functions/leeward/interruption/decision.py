@@ -11,7 +11,7 @@ from leeward.model.termination import Cause, Subject
 from leeward.model.zonal_shift import ZonalShift
 
 
-class Action(StrEnum):
+class NodeAction(StrEnum):
     """Actions on a node, strongest first. `drain` and `replace` claim the instance and start its termination."""
 
     DRAIN = "drain"
@@ -22,7 +22,7 @@ class Action(StrEnum):
     @property
     def terminates(self) -> bool:
         """True if node-termination takes over."""
-        return self in {Action.DRAIN, Action.REPLACE}
+        return self in {NodeAction.DRAIN, NodeAction.REPLACE}
 
 
 class RecordOutcome(StrEnum):
@@ -43,7 +43,7 @@ class HookAnswer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Offering:
+class ScarceOffering:
     """Capacity that is running out: an instance type in a zone."""
 
     instance_type: str
@@ -56,7 +56,7 @@ class NodeDecision:
     """Action on one instance of the message, and its reason. `subject` and `cause` are set if it is claimed."""
 
     instance: str
-    action: Action
+    action: NodeAction
     reason: str
     cluster: str | None = None
     subject: Subject | None = None
@@ -74,7 +74,7 @@ class Decision:
 
     kind: MessageKind | None
     outcome: RecordOutcome
-    action: Action
+    action: NodeAction
     reason: str
     at: datetime | None = None
     deadline: datetime | None = None
@@ -82,7 +82,7 @@ class Decision:
     hook: HookAnswer | None = None
     keep_hook: bool = False
     deferred: bool = False
-    unavailable: Offering | None = None
+    unavailable: ScarceOffering | None = None
     ended_execution: str = ""
     shifted: tuple[str, ...] = ()
     announced: ZonalShift | None = None

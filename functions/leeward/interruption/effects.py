@@ -9,8 +9,8 @@ from functools import partial
 from types import MappingProxyType
 
 from leeward.errors import LeewardError, ObjectGoneError, RetryableError
-from leeward.interruption.decision import Action, Decision, HookAnswer, NodeDecision
-from leeward.interruption.world import World
+from leeward.interruption.decision import Decision, HookAnswer, NodeAction, NodeDecision
+from leeward.interruption.world import MessageWorld
 from leeward.isolation import Executor, attempt, isolate_errors
 from leeward.model.message import InterruptionMessage, MessageKind, StateChange
 from leeward.model.node import Node, Taint, disruption_taint
@@ -103,12 +103,12 @@ def events_of(
     decision: Decision,
     message: InterruptionMessage | None,
     nodes: Iterable[tuple[NodeDecision, TerminationRecord | None]],
-    world: World,
+    world: MessageWorld,
     ports: Ports,
 ) -> Iterator[tuple[str, Effect]]:
     """Yield an Event on each Node that was claimed (with its record) or cordoned, after all other effects."""
     for node, record in nodes:
-        sentence = event_sentence(node, decision, message, record) if node.action is not Action.NONE else None
+        sentence = event_sentence(node, decision, message, record) if node.action is not NodeAction.NONE else None
         if sentence is not None:
             name = node.cause.id if node.cause else node.instance
             yield f"event {name}", partial(_write_event, node, decision.kind, sentence, world, ports)
@@ -196,7 +196,9 @@ def _revive(execution: str, ports: Ports) -> Done:
     return Done()
 
 
-def _write_event(node: NodeDecision, kind: MessageKind | None, sentence: str, world: World, ports: Ports) -> Done:
+def _write_event(
+    node: NodeDecision, kind: MessageKind | None, sentence: str, world: MessageWorld, ports: Ports
+) -> Done:
     """Write an Event on the Node. A failed Event must not fail the action."""
     subject = world.nodes.get(node.instance)
     if subject is None or node.cluster is None or kind is None:
@@ -231,7 +233,7 @@ class TaintResult:
 
 
 def taint_nodes(
-    decided: Iterable[tuple[Decision, NodeDecision]], world: World, ports: Ports, workers: int, each: Executor
+    decided: Iterable[tuple[Decision, NodeDecision]], world: MessageWorld, ports: Ports, workers: int, each: Executor
 ) -> TaintResult:
     """Taint and cordon, at most `workers` at a time. Idempotent: tainted nodes are left out.
 
@@ -248,16 +250,18 @@ def taint_nodes(
     return tainting
 
 
-def _wanted(decided: Iterable[tuple[Decision, NodeDecision]], world: World, deployment: str) -> dict[str, NodeTaint]:
+def _wanted(
+    decided: Iterable[tuple[Decision, NodeDecision]], world: MessageWorld, deployment: str
+) -> dict[str, NodeTaint]:
     """Return one taint per node; a termination wins over a cordon. A deferred change is tainted when it is started."""
     wanted: dict[str, NodeTaint] = {}
     for decision, verdict in decided:
         node = world.nodes.get(verdict.instance)
-        if node is None or verdict.cluster is None or verdict.action is Action.NONE or decision.deferred:
+        if node is None or verdict.cluster is None or verdict.action is NodeAction.NONE or decision.deferred:
             continue
         known = wanted.get(verdict.instance)
         if known is None or known.taint is CORDONED:
-            taint = CORDONED if verdict.action is Action.CORDON else disruption_taint(deployment)
+            taint = CORDONED if verdict.action is NodeAction.CORDON else disruption_taint(deployment)
             if not _carries(node, taint):
                 wanted[verdict.instance] = NodeTaint(cluster=verdict.cluster, node=node, taint=taint)
     return wanted
@@ -286,7 +290,7 @@ def event_sentence(
     `record`: the termination as the claim left it, None for a node that is cordoned only.
     """
     if record is None:
-        return f"Leeward has cordoned this node: {node.reason}" if node.action is Action.CORDON else None
+        return f"Leeward has cordoned this node: {node.reason}" if node.action is NodeAction.CORDON else None
     if "drained" in record.times or ("terminating" in record.times and decision.kind in CONSEQUENCES):
         return None
     if isinstance(message, StateChange) and message.state in ENDED:

@@ -5,7 +5,7 @@ Every branch ends in an answer, in a hook kept for a later answer, or in one tha
 from dataclasses import dataclass
 
 from leeward.interruption.decision import HookAnswer, NodeDecision
-from leeward.interruption.world import Place, World
+from leeward.interruption.world import InstancePlace, MessageWorld
 from leeward.model.group import HookResult, LifecycleHook
 from leeward.model.lifecycle import is_held
 from leeward.model.message import HookAction
@@ -21,7 +21,7 @@ class HookVerdict:
     kept: bool = False
 
 
-def hook_verdict(action: HookAction, place: Place, node: NodeDecision, world: World) -> HookVerdict:
+def hook_verdict(action: HookAction, place: InstancePlace, node: NodeDecision, world: MessageWorld) -> HookVerdict:
     """Return the answer to the action, once the action on the node is decided."""
     if not answers(action, place, world):
         return HookVerdict(why=_reason_not_ours(action, place))
@@ -35,7 +35,7 @@ def hook_verdict(action: HookAction, place: Place, node: NodeDecision, world: Wo
     return _launch_verdict(action, place, world)
 
 
-def answers(action: HookAction, place: Place, world: World) -> bool:
+def answers(action: HookAction, place: InstancePlace, world: MessageWorld) -> bool:
     """Return whether the hook is ours: it arrived directly at our queue, or its listing or the event shows it
     (selection.is_ours). A launch action of an instance that its terminate hooks hold has none: its answer would end the
     instance.
@@ -47,7 +47,7 @@ def answers(action: HookAction, place: Place, world: World) -> bool:
     return place.policy is not None and is_ours(listed(action, world), place.policy, world.queue_arns)
 
 
-def listed(action: HookAction, world: World) -> LifecycleHook:
+def listed(action: HookAction, world: MessageWorld) -> LifecycleHook:
     """Return the hook as the group lists it; a hook that is not listed (any more) as far as the event describes it."""
     hooks = world.hooks.get(action.group, ())
     same = (hook for hook in hooks if hook.name == action.hook)
@@ -57,12 +57,12 @@ def listed(action: HookAction, world: World) -> LifecycleHook:
     return next(same, unlisted)
 
 
-def is_listed(action: HookAction, world: World) -> bool:
+def is_listed(action: HookAction, world: MessageWorld) -> bool:
     """Return whether the group's hooks were looked up and this one is among them."""
     return any(hook.name == action.hook for hook in world.hooks.get(action.group, ()))
 
 
-def _launch_verdict(action: HookAction, place: Place, world: World) -> HookVerdict:
+def _launch_verdict(action: HookAction, place: InstancePlace, world: MessageWorld) -> HookVerdict:
     if world.complete:
         if place.gone:
             return _now(action, HookResult.ABANDON, "the instance is gone")
@@ -75,7 +75,7 @@ def _launch_verdict(action: HookAction, place: Place, world: World) -> HookVerdi
     return HookVerdict(why=f"hook {action.hook} is kept until the node is Ready", kept=True)
 
 
-def switched_off(place: Place) -> str | None:
+def switched_off(place: InstancePlace) -> str | None:
     """Return the switch that disables interruption handling for the group, None if none does (docs/features.md,
     K16).
     """
@@ -93,7 +93,7 @@ def _now(action: HookAction, result: HookResult, why: str) -> HookVerdict:
     return HookVerdict(why=f"hook {action.hook} is answered {result.value} at once: {why}", answer=answer)
 
 
-def _reason_not_ours(action: HookAction, place: Place) -> str:
+def _reason_not_ours(action: HookAction, place: InstancePlace) -> str:
     if action.launching and is_held(place.lifecycle):
         return f"hook {action.hook} holds no launch: {action.group} lists the instance as {place.lifecycle}"
     whose = "another team's" if place.policy else "of a group that no policy selects"

@@ -10,7 +10,7 @@ from typing import TypeVar
 from leeward.cluster.joins import nodes_by_instance
 from leeward.errors import LeewardError
 from leeward.interruption.recorded import TAKEN, Recorded, by_name_alone, recorded, worth_reading
-from leeward.interruption.world import Place, World
+from leeward.interruption.world import InstancePlace, MessageWorld
 from leeward.isolation import Executor, attempt, in_turn, isolate_errors
 from leeward.model.instance import cluster_of
 from leeward.model.message import (
@@ -43,7 +43,7 @@ class Lookup:
     `member INSTANCE`.
     """
 
-    world: World = field(default_factory=World)
+    world: MessageWorld = field(default_factory=MessageWorld)
     errors: dict[str, LeewardError] = field(default_factory=dict)
     unseen: dict[str, LeewardError] = field(default_factory=dict)  # clusters whose nodes are unknown
     recorded: Recorded = field(default_factory=Recorded)
@@ -74,7 +74,7 @@ class Lookup:
             yield f"hooks {hook.group}"
         yield f"member {instance}"
 
-    def place(self, message: InterruptionMessage, instance: str) -> Place:
+    def place(self, message: InterruptionMessage, instance: str) -> InstancePlace:
         """Return where the instance is; a lifecycle action names its group."""
         hook = hook_of(message)
         return self.world.locate(instance, hook.group if hook is not None else None)
@@ -145,7 +145,9 @@ def look_up_instances(messages: Sequence[InterruptionMessage], ports: Ports) -> 
     """Look up enough to find the cluster of each message: the records of open terminations, and for the rest of the
     batch one DescribeInstances and one DescribeAutoScalingGroups.
     """
-    lookup = Lookup(world=World(clusters=ports.clusters.names(), queue_arns=ports.queue_arns, origins=ports.origins))
+    lookup = Lookup(
+        world=MessageWorld(clusters=ports.clusters.names(), queue_arns=ports.queue_arns, origins=ports.origins)
+    )
     acting = [m for m in messages if _about_nodes(m) and lookup.world.serves(m.account, m.region)]
     if not acting:
         return lookup
@@ -197,7 +199,7 @@ def _members(messages: Sequence[InterruptionMessage], lookup: Lookup, groups: Gr
     return found
 
 
-def _with_events(world: World, instances: Instances) -> World:
+def _with_events(world: MessageWorld, instances: Instances) -> MessageWorld:
     """Return the world with EC2's scheduled events: one call for all instances that have any. Without an answer the
     message is acted on, after some tries: a forged message cannot cause that, and AWS Health's may be lost.
     """

@@ -20,16 +20,9 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class World:
-    """State that EC2, Auto Scaling, the clusters and their policies report.
-
-    `complete` False: nothing was looked up, so instances are taken as selected and ours. `tagged` False: offline, a
-    group belongs to the cluster if a policy selects it; else cluster tags decide. `unseen`: clusters whose API did not
-    answer, so that a missing Node there proves nothing. `origins`: (account, region) pairs of our clusters, empty
-    strings for any; no pair: not checked. Facts from an open termination's record are not read from AWS: `tags`, and
-    instances that are not `confirmed`. `unread`: groups that Auto Scaling was not asked for; any other that is not in
-    `groups` does not exist. `members`: (group, lifecycle state) of instances that their group does not list, by id.
-    `scheduled`: EC2's scheduled events by instance, None if it was not asked; `unchecked`: why it could not be asked.
+class MessageWorld:
+    """State that EC2, Auto Scaling, the clusters and their policies report about the instances of messages. Facts from
+    an open termination's record are not read from AWS: `tags`, and instances that are not `confirmed`.
     """
 
     clusters: tuple[str, ...] = ()
@@ -38,18 +31,19 @@ class World:
     groups: Mapping[str, Group] = field(default_factory=dict)
     hooks: Mapping[str, tuple[LifecycleHook, ...]] = field(default_factory=dict)
     nodes: Mapping[str, Node] = field(default_factory=dict)  # by instance id
-    unseen: frozenset[str] = frozenset()
+    unseen: frozenset[str] = frozenset()  # clusters whose API did not answer: a missing Node there proves nothing
     queue_arns: frozenset[str] = frozenset()
-    origins: frozenset[tuple[str, str]] = frozenset()
+    origins: frozenset[tuple[str, str]] = frozenset()  # (account, Region) of our clusters, "" for any; none: unchecked
     tags: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # of groups that were not described, by name
     confirmed: frozenset[str] = frozenset()  # instances that EC2 was asked about now
-    unread: frozenset[str] = frozenset()
+    unread: frozenset[str] = frozenset()  # groups not asked for; any other that is not in `groups` does not exist
     open: frozenset[str] = frozenset()  # instances with an open termination
+    # (group, lifecycle state) of instances that their group does not list, by id
     members: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    scheduled: Mapping[str, tuple[ScheduledEvent, ...]] | None = None
-    unchecked: str = ""
-    complete: bool = True
-    tagged: bool = True
+    scheduled: Mapping[str, tuple[ScheduledEvent, ...]] | None = None  # by instance, None if EC2 was not asked
+    unchecked: str = ""  # why EC2 could not be asked for scheduled events
+    complete: bool = True  # False: nothing was looked up, so instances are taken as selected and ours
+    tagged: bool = True  # False: offline, a group is the cluster's if a policy selects it; else cluster tags decide
     _listed: Mapping[str, str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -62,7 +56,7 @@ class World:
         """
         return not self.origins or any(_agrees(account, ours) and _agrees(region, here) for ours, here in self.origins)
 
-    def locate(self, instance: str, group: str | None = None) -> Place:
+    def locate(self, instance: str, group: str | None = None) -> InstancePlace:
         """Return the place of the instance. A lifecycle action is its group's own message: the `group` that it names
         comes before every read.
         """
@@ -70,7 +64,7 @@ class World:
         name = group or group_name(self._listed.get(instance), known)
         cluster = self._cluster(name, known)
         policies = self.policies.get(cluster) if cluster else None
-        return Place(
+        return InstancePlace(
             id=instance,
             instance=known,
             node=self.nodes.get(instance),
@@ -106,12 +100,8 @@ class World:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """Place of one instance in the world. `policy` None: none selects its group. `confirmed`: EC2 was asked now;
-    `open`: its termination is under way; `group_read`: Auto Scaling was asked for the group; `member`: (group,
-    lifecycle state) as Auto Scaling lists the instance by its id, None if it was not asked; `scheduled`: EC2's events,
-    None if it was not asked.
-    """
+class InstancePlace:
+    """Place of one instance in the world."""
 
     id: str
     instance: Instance | None
@@ -120,13 +110,13 @@ class Place:
     group: Group | None
     cluster: str | None
     policies: ClusterPolicies | None
-    policy: NodePolicy | None
+    policy: NodePolicy | None  # None: none selects its group
     nodes_seen: bool
-    confirmed: bool = False
-    open: bool = False
-    group_read: bool = False
-    member: tuple[str, str] | None = None
-    scheduled: tuple[ScheduledEvent, ...] | None = None
+    confirmed: bool = False  # EC2 was asked now
+    open: bool = False  # its termination is under way
+    group_read: bool = False  # Auto Scaling was asked for the group
+    member: tuple[str, str] | None = None  # (group, lifecycle state) by the instance's id, None if not asked
+    scheduled: tuple[ScheduledEvent, ...] | None = None  # EC2's events, None if it was not asked
 
     @property
     def known(self) -> bool:

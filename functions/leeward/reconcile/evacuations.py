@@ -12,7 +12,7 @@ from leeward.budgets.pdb import PdbIndex
 from leeward.cluster.facets import Known, known_or
 from leeward.cluster.state import ClusterState
 from leeward.errors import RecordChangedError
-from leeward.evacuation.plan import EvacuationInputs, NodeVerdict, Standing, plan_evacuation
+from leeward.evacuation.plan import EvacuationInputs, EvacuationStanding, NodeVerdict, plan_evacuation
 from leeward.model.group import AZ_REBALANCE, Group
 from leeward.model.pod import pods_by_node
 from leeward.model.termination import Cause, CauseKind, Status
@@ -135,7 +135,7 @@ def _evacuate(
         return
     inputs = replace(inputs_of(state, ports, [node.instance_id for node in nodes]), balancing=balancing)
     for verdict in plan_evacuation(inputs, evacuation.zone, evacuation.groups):
-        if verdict.standing is Standing.LEAVES:
+        if verdict.standing is EvacuationStanding.LEAVES:
             with result.isolate(verdict.node.name):
                 result.evacuated += _claim(verdict, evacuation, inputs, ports)
 

@@ -30,7 +30,7 @@ from leeward.ports.autoscaling import Groups
 from leeward.ports.clock import Clock
 from leeward.ports.compute import Instances
 from leeward.reconcile.executions import is_open, read_records
-from leeward.reconcile.result import Notice, ReconcileResult
+from leeward.reconcile.result import AttentionNotice, ReconcileResult
 from leeward.retry import retry
 from leeward.termination import heartbeats
 from leeward.termination.drain_reports import BLOCKED_AFTER, moved_last
@@ -320,7 +320,7 @@ def note_attention(state: ClusterState, ports: Ports, result: ReconcileResult) -
         result.blocked_long += [notice] if still >= BLOCKED_LONG else []
     for pause in state.policies.pauses.pauses:
         if pause.in_force(now):
-            notice = Notice(cluster=state.cluster, group=pause.group, what=_described(pause))
+            notice = AttentionNotice(cluster=state.cluster, group=pause.group, what=_described(pause))
             result.pauses.append(notice)
             result.pauses_forgotten += [notice] if is_forgotten(pause, now) else []
 
@@ -353,12 +353,12 @@ def stands_still(record: TerminationRecord, now: datetime) -> timedelta:
     return now - moved_last(record, record.times["draining"])
 
 
-def notice_of(record: TerminationRecord, causes: tuple[BlockedCause, ...] = ()) -> Notice:
+def notice_of(record: TerminationRecord, causes: tuple[BlockedCause, ...] = ()) -> AttentionNotice:
     """Return the notice with the node, its instance and its group, as far as they are known."""
     subject = record.subject
     name = f"{subject.node} ({record.instance})" if subject.node else record.instance
     what = f"{name}, group {subject.group}" if subject.group else name
-    return Notice(cluster=subject.cluster, group=subject.group or "", what=what, causes=causes)
+    return AttentionNotice(cluster=subject.cluster, group=subject.group or "", what=what, causes=causes)
 
 
 def is_forgotten(pause: Pause, now: datetime) -> bool:

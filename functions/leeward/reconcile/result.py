@@ -11,7 +11,7 @@ from leeward.model.blocked import BlockedCause
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Notice:
+class AttentionNotice:
     """Something that lasts in a cluster: `what` in the words of the log. `group` empty: unknown, or the whole cluster;
     `causes`: of a blocked drain, each once.
     """
@@ -53,12 +53,12 @@ class ReconcileResult:
     repaired: list[str] = field(default_factory=list)
     evacuated: list[str] = field(default_factory=list)
     withdrawn: list[str] = field(default_factory=list)
-    blocked: list[Notice] = field(default_factory=list)
-    blocked_long: list[Notice] = field(default_factory=list)
-    hooks_ending: list[Notice] = field(default_factory=list)
-    pauses: list[Notice] = field(default_factory=list)
-    pauses_forgotten: list[Notice] = field(default_factory=list)
-    shifted: list[Notice] = field(default_factory=list)
+    blocked: list[AttentionNotice] = field(default_factory=list)
+    blocked_long: list[AttentionNotice] = field(default_factory=list)
+    hooks_ending: list[AttentionNotice] = field(default_factory=list)
+    pauses: list[AttentionNotice] = field(default_factory=list)
+    pauses_forgotten: list[AttentionNotice] = field(default_factory=list)
+    shifted: list[AttentionNotice] = field(default_factory=list)
     shift_changes: list[str] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
 

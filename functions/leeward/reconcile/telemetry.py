@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from leeward.reconcile.result import Notice, ReconcileResult
+from leeward.reconcile.result import AttentionNotice, ReconcileResult
 from leeward.telemetry import Telemetry, scopes_of
 
 RECONCILIATIONS = "Reconciliations"
@@ -52,7 +52,7 @@ def reconciled(result: ReconcileResult) -> None:
         _count(name, notices)
 
 
-def _count(name: str, notices: Iterable[Notice]) -> None:
+def _count(name: str, notices: Iterable[AttentionNotice]) -> None:
     """Count what lasts, again in each pass: in all, by cluster and by group; blocked nodes also for each of their
     causes. Alarms watch the number of the whole deployment.
     """

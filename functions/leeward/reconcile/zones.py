@@ -8,7 +8,7 @@ from leeward.cluster.state import ClusterState
 from leeward.errors import AwsUnavailableError
 from leeward.model.zonal_shift import NOT_SHIFTED, REMEMBERED, ShiftKind, ShiftSource, ZonalShift, ZonalShifts
 from leeward.ports import Ports
-from leeward.reconcile.result import Notice, ReconcileResult
+from leeward.reconcile.result import AttentionNotice, ReconcileResult
 from leeward.sync.zonal_shifts import read_shifts
 
 EVENT, EVENT_ENDED = "ZonalShift", "ZonalShiftEnded"  # reasons of the Events on Nodes
@@ -24,7 +24,9 @@ def poll_shifts(cluster: str, ports: Ports, result: ReconcileResult) -> ZonalShi
     if read.failed:
         what = f"{cluster}: zonal shifts"
         result.note(what, AwsUnavailableError(f"{read.failed}; the last known ones hold: {_names(read.state)}"))
-    result.shifted += [Notice(cluster=cluster, what=shift.sentence) for shift in read.state.shifts if _of_arc(shift)]
+    result.shifted += [
+        AttentionNotice(cluster=cluster, what=shift.sentence) for shift in read.state.shifts if _of_arc(shift)
+    ]
     result.shift_changes += [f"{cluster}: {change}" for change in read.changes]
     return read.state
 

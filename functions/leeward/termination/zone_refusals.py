@@ -76,7 +76,7 @@ def _compared(kubernetes: Kubernetes, tied: Collection[str], others: Collection[
     terms name, and of `others`. Terms with a namespaceSelector by labels are left out: this function may not read
     namespaces.
     """
-    parse = _PodParser(reader=PodReader())
+    parse = _BarePodParser(reader=PodReader())
     by_namespace: dict[str, list[PodSpec]] = {}
     wanted = {*others, *(key.partition("/")[0] for key in tied)}
     while missing := sorted(wanted - by_namespace.keys()):
@@ -99,7 +99,7 @@ def _node(raw: Mapping[str, Any]) -> NodeSpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _PodParser:
+class _BarePodParser:
     """Parser of a raw pod without its volumes, whose zones are restrictions of their own. None: it has finished."""
 
     reader: PodReader = field(compare=False)

@@ -8,7 +8,7 @@ import pytest
 
 from leeward.errors import AccessDeniedError, AwsUnreachableError, ThrottledError
 from leeward.interruption.batch import Record
-from leeward.interruption.decision import Action, RecordOutcome
+from leeward.interruption.decision import NodeAction, RecordOutcome
 from leeward.interruption.origins import process_by_origin
 from leeward.model import well_known
 from leeward.model.termination import Cause, CauseKind
@@ -36,7 +36,7 @@ def handled(accounts, *bodies):
 
 def test_a_spot_warning_of_each_account_drains_the_node_there(accounts):
     result = handled(accounts, *(message(account, one) for account, one in INSTANCES.items()))
-    assert [one.decision.action for one in result.results] == [Action.DRAIN] * 3
+    assert [one.decision.action for one in result.results] == [NodeAction.DRAIN] * 3
     assert [one.record.id for one in result.results] == ["m0", "m1", "m2"]
     assert result.tainted == tuple(sorted(INSTANCES.values()))
     assert {name: one.subject.cluster for name, one in accounts.hub.claims.records.items()} == {
@@ -54,7 +54,7 @@ def untouched(accounts):
 @pytest.mark.parametrize("account", [HUB, EAST])
 def test_a_warning_about_another_account_s_instance_acts_on_nothing(accounts, account):
     result = handled(accounts, message(account, INSTANCES[WEST]))
-    assert result.results[0].decision.action is Action.NONE
+    assert result.results[0].decision.action is NodeAction.NONE
     assert accounts.hub.claims.records == {}
     assert untouched(accounts)
 
@@ -64,7 +64,7 @@ def test_an_instance_with_the_tag_of_another_account_s_cluster_acts_on_nothing(a
     east.instances.put(an_instance("i-0bad", cluster="west", group="web-x"))
     east.groups.by_name["web-x"] = a_group("web-x", "i-0bad", cluster="west")
     result = handled(accounts, message(EAST, "i-0bad"))
-    assert result.results[0].decision.action is Action.NONE
+    assert result.results[0].decision.action is NodeAction.NONE
     assert accounts.hub.claims.records == {}
 
 
@@ -81,7 +81,7 @@ def test_an_open_termination_answers_no_message_of_another_account(accounts, nam
     forged = json.loads(body)
     forged["detail"] |= detail
     result = handled(accounts, json.dumps(forged))
-    assert result.results[0].decision.action is Action.NONE
+    assert result.results[0].decision.action is NodeAction.NONE
     assert claims.records[west] == before
 
 
@@ -93,7 +93,7 @@ def test_an_account_without_a_cluster_is_not_asked(accounts):
 
 def test_the_right_account_in_a_region_without_a_cluster_acts_on_nothing(accounts):
     result = handled(accounts, message(WEST, INSTANCES[WEST], region="us-east-1"))
-    assert result.results[0].decision.action is Action.NONE
+    assert result.results[0].decision.action is NodeAction.NONE
     assert untouched(accounts)
 
 
@@ -128,7 +128,7 @@ def test_an_account_that_does_not_answer_delays_no_claim_of_another(accounts):
 
     accounts.of[EAST].instances.describe, accounts.hub.claims.claim = waits, notes
     result = handled(accounts, message(EAST, INSTANCES[EAST]), message(WEST, INSTANCES[WEST]))
-    assert [one.decision.action for one in result.results] == [Action.DRAIN] * 2
+    assert [one.decision.action for one in result.results] == [NodeAction.DRAIN] * 2
 
 
 def test_malformed_messages_and_ended_executions_need_no_account(accounts):

@@ -7,7 +7,7 @@ import pytest
 
 from leeward.cluster.facets import Known
 from leeward.cluster.state import ClusterState
-from leeward.evacuation.plan import Standing, plan_evacuation, volume_id
+from leeward.evacuation.plan import EvacuationStanding, plan_evacuation, volume_id
 from leeward.model.pod import PodDisruptionBudget
 from leeward.model.termination import Cause, CauseKind, Outcome, Status, TerminationRecord
 from leeward.policy.document import Budget, DisruptionPolicy, DrainPolicy
@@ -51,7 +51,11 @@ def a_volume(claim="data", zone=A, name="pv-1", **spec):
 
 def test_nodes_leave_as_the_budget_allows_and_the_others_wait_for_it():
     found = plan_evacuation(inputs_for(a_system(at_once=2)), A)
-    assert [one.standing for one in found] == [Standing.LEAVES, Standing.LEAVES, Standing.WAITS]
+    assert [one.standing for one in found] == [
+        EvacuationStanding.LEAVES,
+        EvacuationStanding.LEAVES,
+        EvacuationStanding.WAITS,
+    ]
     assert found[2].reason == "the disruption budgets of policy web allow no more nodes now"
 
 
@@ -63,20 +67,20 @@ def test_a_budget_of_the_zone_counts_beside_that_of_all_zones():
     budgets = (Budget(nodes=5, percent=False), Budget(nodes=1, percent=False, zone=A))
     policy = replace(a_policy(), disruption=DisruptionPolicy(budgets=budgets))
     found = standings(inputs_for(a_system(policy=policy)))
-    assert list(found.values()).count(Standing.LEAVES) == 1
+    assert list(found.values()).count(EvacuationStanding.LEAVES) == 1
 
 
 def test_a_node_that_is_disrupted_elsewhere_uses_the_budget_up():
     system = a_system(at_once=1)
     system.kubernetes.put_node(node_in("i-0c1", C, deleting=True))
-    assert set(standings(inputs_for(system)).values()) == {Standing.WAITS}
+    assert set(standings(inputs_for(system)).values()) == {EvacuationStanding.WAITS}
 
 
 def test_nodes_of_the_zone_that_are_not_ready_do_not_hold_each_other():
     system = a_system(at_once=1)
     for name in IN_A:
         system.kubernetes.put_node(node_in(name, A, ready=False))
-    assert list(standings(inputs_for(system)).values()).count(Standing.LEAVES) == 1
+    assert list(standings(inputs_for(system)).values()).count(EvacuationStanding.LEAVES) == 1
 
 
 def test_a_pod_bound_to_a_volume_of_the_zone_holds_its_node_and_is_named_with_the_volume():
@@ -84,15 +88,15 @@ def test_a_pod_bound_to_a_volume_of_the_zone_holds_its_node_and_is_named_with_th
     system.kubernetes.volume_list = [a_volume()]
     verdict = verdict_on(inputs_for(system))
     (pod,) = verdict.pods
-    assert (verdict.standing, pod.pod, pod.volume) == (Standing.STAYS, "shop/db-0", "vol-0123")
+    assert (verdict.standing, pod.pod, pod.volume) == (EvacuationStanding.STAYS, "shop/db-0", "vol-0123")
     assert pod.reason == "its volume is bound to the zone"
-    assert standings(inputs_for(system))[IN_A[1]] is Standing.LEAVES
+    assert standings(inputs_for(system))[IN_A[1]] is EvacuationStanding.LEAVES
 
 
 def test_a_pod_whose_volume_is_in_a_zone_that_stays_open_holds_nothing():
     system = a_system(a_pod("db-0", claims=("data",)))
     system.kubernetes.volume_list = [a_volume(zone=B)]
-    assert verdict_on(inputs_for(system)).standing is Standing.LEAVES
+    assert verdict_on(inputs_for(system)).standing is EvacuationStanding.LEAVES
 
 
 def test_a_pod_on_a_local_volume_holds_its_node():
@@ -113,7 +117,7 @@ def test_pods_that_a_drain_refuses_hold_their_node():
     policy = replace(a_policy(), drain=DrainPolicy(evict_unmanaged=False, delete_local_data=False))
     system.clusters.policies_of[CLUSTER] = replace(system.clusters.policies_of[CLUSTER], policies=(policy,))
     found = plan_evacuation(inputs_for(system), A)
-    assert [one.standing for one in found[:2]] == [Standing.STAYS, Standing.STAYS]
+    assert [one.standing for one in found[:2]] == [EvacuationStanding.STAYS, EvacuationStanding.STAYS]
     assert "drain.unmanagedPods" in found[0].reason
     assert "drain.localData" in found[1].reason
 
@@ -127,7 +131,7 @@ def test_a_group_with_no_other_zone_keeps_its_nodes_and_names_their_pods():
 
 def test_a_zone_that_is_closed_itself_is_no_place():
     system = a_system(groups=[a_group_in((A, B))])
-    assert verdict_on(inputs_for(system, closed=frozenset({A, B}))).standing is Standing.STAYS
+    assert verdict_on(inputs_for(system, closed=frozenset({A, B}))).standing is EvacuationStanding.STAYS
 
 
 @pytest.mark.parametrize(
@@ -158,7 +162,11 @@ def a_record(status, **more):
 
 def test_a_node_whose_termination_is_under_way_is_leaving_and_uses_the_budget():
     inputs = inputs_for(a_system(at_once=1), records={IN_A[0]: a_record(Status.OPEN)})
-    assert list(standings(inputs).values()) == [Standing.LEAVING, Standing.WAITS, Standing.WAITS]
+    assert list(standings(inputs).values()) == [
+        EvacuationStanding.LEAVING,
+        EvacuationStanding.WAITS,
+        EvacuationStanding.WAITS,
+    ]
 
 
 def test_a_node_that_was_returned_to_service_waits_for_ten_minutes():
@@ -168,7 +176,7 @@ def test_a_node_that_was_returned_to_service_waits_for_ten_minutes():
     at_once = inputs_for(a_system(at_once=3), records={IN_A[0]: returned}, now=START + timedelta(minutes=9))
     assert verdict_on(at_once).reason == "no capacity; tried again at 2026-03-02T10:10:00Z"
     later = replace(at_once, now=START + timedelta(minutes=10))
-    assert verdict_on(later).standing is Standing.LEAVES
+    assert verdict_on(later).standing is EvacuationStanding.LEAVES
 
 
 def test_only_nodes_of_the_named_groups_are_in_the_plan():
@@ -191,10 +199,10 @@ def test_a_volume_is_named_by_the_id_that_its_driver_knows(spec, expected):
 @pytest.mark.parametrize(
     ("budget", "drain", "standing"),
     [
-        ({"max_unavailable": 0}, {}, Standing.STAYS),
-        ({"max_unavailable": 1}, {}, Standing.LEAVES),
-        ({"max_unavailable": 0}, {"force": True}, Standing.LEAVES),
-        ({"max_unavailable": 0}, {"termination_grace_period": timedelta(hours=1)}, Standing.LEAVES),
+        ({"max_unavailable": 0}, {}, EvacuationStanding.STAYS),
+        ({"max_unavailable": 1}, {}, EvacuationStanding.LEAVES),
+        ({"max_unavailable": 0}, {"force": True}, EvacuationStanding.LEAVES),
+        ({"max_unavailable": 0}, {"termination_grace_period": timedelta(hours=1)}, EvacuationStanding.LEAVES),
     ],
 )
 def test_a_pod_that_its_budget_never_lets_go_holds_its_node_unless_the_policy_deletes_it(budget, drain, standing):
@@ -205,4 +213,4 @@ def test_a_pod_that_its_budget_never_lets_go_holds_its_node_unless_the_policy_de
     system.kubernetes.budget_list = [PodDisruptionBudget(**known, **budget)]
     verdict = verdict_on(inputs_for(system))
     assert verdict.standing is standing
-    assert [one.pod for one in verdict.pods] == (["shop/web-1"] if standing is Standing.STAYS else [])
+    assert [one.pod for one in verdict.pods] == (["shop/web-1"] if standing is EvacuationStanding.STAYS else [])

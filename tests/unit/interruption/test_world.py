@@ -1,6 +1,6 @@
 """The place of an instance among what was looked up for a batch of messages."""
 
-from leeward.interruption.world import World
+from leeward.interruption.world import MessageWorld
 from tests.fakes.builders import CLUSTER, a_group, an_instance, policies
 
 INSTANCE = "i-0abc"
@@ -8,7 +8,7 @@ INSTANCE = "i-0abc"
 
 def located(*groups, tagged=None, named=None):
     """Return the place; `tagged`: the group of its tag, `named`: the one that the message names."""
-    world = World(
+    world = MessageWorld(
         clusters=(CLUSTER,),
         policies={CLUSTER: policies()},
         instances={INSTANCE: an_instance(INSTANCE, group=tagged)},

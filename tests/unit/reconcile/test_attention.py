@@ -13,7 +13,7 @@ from leeward.model.termination import Cause, CauseKind
 from leeward.policy.document import Heartbeat
 from leeward.reconcile import telemetry
 from leeward.reconcile.reconciler import reconcile_once
-from leeward.reconcile.result import Notice, ReconcileResult
+from leeward.reconcile.result import AttentionNotice, ReconcileResult
 from tests.emitted import series_of, value_of
 from tests.fakes.builders import (
     CLUSTER,
@@ -142,7 +142,7 @@ def test_a_pause_without_an_end_is_named_after_three_days(since, until, found):
 
 
 def test_each_is_a_log_line_and_a_metric_in_all_by_cluster_and_by_group(capsys):
-    notices = [Notice(cluster=cluster, group="web", what=what) for cluster, what in FOUND]
+    notices = [AttentionNotice(cluster=cluster, group="web", what=what) for cluster, what in FOUND]
     telemetry.reconciled(ReconcileResult(blocked_long=notices))
     out = capsys.readouterr().out
     said = [line["message"] for line in map(json.loads, out.splitlines()) if line.get("needs") == "DrainsBlockedLong"]

@@ -5,14 +5,19 @@ from typing import Any
 
 from leeward.cli.tables import Table
 from leeward.cluster.facets import known_or
-from leeward.evacuation.plan import EvacuationInputs, NodeVerdict, Standing, plan_evacuation
+from leeward.evacuation.plan import EvacuationInputs, EvacuationStanding, NodeVerdict, plan_evacuation
 from leeward.model.counts import count_of
 from leeward.model.times import format_instant
 from leeward.model.zonal_shift import NOT_SHIFTED, Evacuation, GroupSizes, ShiftKind, ZoneRecord
 from leeward.snapshot.cluster import ClusterSnapshot
 
 COLUMNS = ("NODE", "GROUP", "STANDING", "POD", "VOLUME", "WHY")
-SEVERAL = {Standing.LEAVES: "leave", Standing.LEAVING: "leaving", Standing.WAITS: "wait", Standing.STAYS: "stay"}
+SEVERAL = {
+    EvacuationStanding.LEAVES: "leave",
+    EvacuationStanding.LEAVING: "leaving",
+    EvacuationStanding.WAITS: "wait",
+    EvacuationStanding.STAYS: "stay",
+}
 ZONE_COLUMNS = ("ZONE", "STATE", "NODES", "LEAVING", "WAIT", "STAY", "WHY")
 
 
@@ -29,7 +34,7 @@ def evacuation_document(zone: str, verdicts: Sequence[NodeVerdict], evacuation: 
 def evacuation_report(document: dict[str, Any]) -> list[Table | str]:
     """Return a sentence, then one row for each node and each pod that holds it."""
     nodes, zone = document["nodes"], document["zone"]
-    counts = [(sum(one["standing"] == each.value for one in nodes), each) for each in Standing]
+    counts = [(sum(one["standing"] == each.value for one in nodes), each) for each in EvacuationStanding]
     said = ", ".join(count_of(number, each.value, SEVERAL[each]) for number, each in counts if number)
     closed = f"{zone} is closed for new nodes" if document["started"] else f"{zone}: dry run, nothing was changed"
     end = [f"leeward zone return {zone} opens it again"] if document["started"] else []
@@ -104,7 +109,7 @@ def _state(
         reasons.append(by if evacuation.closed else f"{by}, opened again; its last terminations are under way")
     why = "; ".join(reasons)
     if evacuation is not None and evacuation.closed:
-        left = any(one.standing is not Standing.STAYS for one in verdicts)
+        left = any(one.standing is not EvacuationStanding.STAYS for one in verdicts)
         return ("evacuating" if left else "evacuated"), why
     if shifted is not None:
         return "shifted", why

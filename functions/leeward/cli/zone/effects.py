@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from leeward.evacuation.plan import NodeVerdict, Standing
+from leeward.evacuation.plan import EvacuationStanding, NodeVerdict
 from leeward.model.counts import count_of
 
 MOST_NAMED = 5
@@ -14,11 +14,13 @@ def effects_of(cluster: str, zone: str, options: str, verdicts: Sequence[NodeVer
     the cluster.
     """
     lines = [f"close {zone} of cluster {cluster} for new nodes, until: leeward zone return {zone} {options}"]
-    going = Counter(one.group for one in verdicts if one.standing in {Standing.LEAVES, Standing.WAITS})
+    going = Counter(
+        one.group for one in verdicts if one.standing in {EvacuationStanding.LEAVES, EvacuationStanding.WAITS}
+    )
     for group, number in sorted(going.items()):
         nodes = count_of(number, "node")
         lines.append(f"{group}: launch {nodes} in other zones, then drain and TERMINATE {nodes} of {zone}, by budgets")
-    staying = [one for one in verdicts if one.standing is Standing.STAYS]
+    staying = [one for one in verdicts if one.standing is EvacuationStanding.STAYS]
     for one in staying[:MOST_NAMED]:
         lines.append(f"{one.node.name} stays: {one.reason}")
     if len(staying) > MOST_NAMED:

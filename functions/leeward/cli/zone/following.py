@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from leeward.cli import following
 from leeward.cli.drain.live import look
 from leeward.cli.progress import Progress
-from leeward.evacuation.plan import NodeVerdict, Standing
+from leeward.evacuation.plan import EvacuationStanding, NodeVerdict
 from leeward.model.termination import Outcome, Status, TerminationRecord
 from leeward.model.zonal_shift import Evacuation
 from leeward.ports import Ports
@@ -27,10 +27,10 @@ def follow(
     opened again, 130 after a Ctrl-C, which leaves it running. A call that fails for now is repeated.
     """
     lines = progress or Progress()
-    left = {one.node.name: one.node.instance_id for one in verdicts if one.standing is not Standing.STAYS}
+    left = {one.node.name: one.node.instance_id for one in verdicts if one.standing is not EvacuationStanding.STAYS}
     failed = len(left) < len(verdicts)
     for one in verdicts:
-        if one.standing is Standing.STAYS:
+        if one.standing is EvacuationStanding.STAYS:
             lines.say(f"{one.node.name} stays in {evacuation.zone}: {one.reason}")
 
     def show() -> int | None:
