@@ -10,8 +10,8 @@ from math import ceil
 from leeward.model.capacity import SurgeOwner
 from leeward.model.counts import count_of
 from leeward.model.group import GroupFacts
-from leeward.model.instance import ALIVE, Instance
-from leeward.model.lifecycle import ENDING, IN_SERVICE, IN_WORK, PRESENT, is_held, role_of
+from leeward.model.instance import ALIVE
+from leeward.model.lifecycle import ENDING, IN_SERVICE, IN_WORK, PRESENT, role_of
 from leeward.model.node import Node
 from leeward.model.termination import (
     ABRUPT,
@@ -27,6 +27,7 @@ from leeward.policy.document import NodePolicy, Rebalance
 from leeward.termination import deadlines
 from leeward.termination.capacity_ledger import to_offset
 from leeward.termination.run import Next
+from leeward.termination.situation import Situation
 
 REPLACED_FIRST = (*ABRUPT, CauseKind.SCHEDULED_CHANGE)
 LAUNCHED_BEFORE_DRAIN = (
@@ -65,16 +66,15 @@ class Verdict:
     why: str
 
 
-def wants_replacement(
-    record: TerminationRecord, group: GroupFacts | None, policy: NodePolicy, lifecycle: str | None, now: datetime
-) -> Verdict:
+def wants_replacement(situation: Situation, now: datetime) -> Verdict:
     """Return whether Leeward launches another instance before this one drains (docs/features.md, K12, X10).
 
     It launches none if the group itself is ending the instance (the group replaces it, or shrinks on purpose), nor for
     an operator's drain: terminated without decrement, the group replaces it.
     """
+    record, group = situation.record, situation.group
     kept = "the instance is kept" if record.reboot is not None else None
-    if unwanted := kept or _why_no_replacement(record, group, lifecycle, now):
+    if unwanted := kept or _why_no_replacement(record, group, situation.lifecycle, now):
         return Verdict(act=False, why=unwanted)
     ahead = next((why for kinds, why in LAUNCHED_BEFORE_DRAIN if record.has(*kinds)), "")
     if ahead:
@@ -82,7 +82,7 @@ def wants_replacement(
     if record.has(CauseKind.REBALANCE_RECOMMENDATION):
         if group is not None and group.capacity_rebalance:
             return Verdict(act=False, why="the group has CapacityRebalance on and launches by itself")
-        if policy.interruption.rebalance is Rebalance.REPLACE:
+        if situation.policy.interruption.rebalance is Rebalance.REPLACE:
             return Verdict(act=True, why="rebalance recommendation: replace first, then drain")
     return Verdict(act=False, why="the group replaces it when it is terminated")
 
@@ -140,39 +140,31 @@ def only_evacuated(record: TerminationRecord) -> bool:
     return bool(record.causes) and all(cause.kind is CauseKind.EVACUATION for cause in record.causes)
 
 
-def terminates_first(
-    record: TerminationRecord, policy: NodePolicy, lifecycle: str | None, now: datetime, *, hook_guards: bool
-) -> bool:
+def terminates_first(situation: Situation, now: datetime) -> bool:
     """Return whether the group is asked to terminate before the drain. It is if EC2 takes the instance soon and a
     terminate hook of ours guards the group: the hook then holds the instance while it drains, and the group's answer no
     longer depends on our deadline. The same holds for an upgrade whose policy selects that order (docs/features.md,
     V3).
     """
-    wanted = (is_abrupt(record, now) and not in_storm(record)) or asks_first(record, policy)
-    return hook_guards and wanted and lifecycle is not None and role_of(lifecycle) not in ENDING | IN_WORK
+    record, lifecycle = situation.record, situation.lifecycle
+    wanted = (is_abrupt(record, now) and not in_storm(record)) or asks_first(record, situation.policy)
+    guarded = bool(situation.our_hooks)
+    return guarded and wanted and lifecycle is not None and role_of(lifecycle) not in ENDING | IN_WORK
 
 
-def back_to_replacement(
-    record: TerminationRecord,
-    group: GroupFacts | None,
-    policy: NodePolicy,
-    lifecycle: str | None,
-    *,
-    hook_guards: bool,
-    now: datetime,
-) -> str | None:
+def back_to_replacement(situation: Situation, now: datetime) -> str | None:
     """Return why a drain under way returns to the step that asks for a replacement, or None while it does not: a cause
     that has joined calls for a launch that was not tried, or for the group to be asked before the drain. None also
     where AWS has refused that: the pods leave first.
     """
+    record = situation.record
     if "refused" in record.times:
         return None
     if record.replacement is None:
-        wanted = wants_replacement(record, group, policy, lifecycle, now)
+        wanted = wants_replacement(situation, now)
         if wanted.act:
             return wanted.why
-    first = terminates_first(record, policy, lifecycle, now, hook_guards=hook_guards)
-    if first and "terminating" not in record.times:
+    if terminates_first(situation, now) and "terminating" not in record.times:
         return "a cause has joined: the group is asked to terminate the instance before it drains"
     return None
 
@@ -190,16 +182,15 @@ def held_for_upgrade(record: TerminationRecord) -> bool:
     return record.has(CauseKind.UPGRADE) and "terminating" in record.times and "drained" not in record.times
 
 
-def may_wait(record: TerminationRecord, lifecycle: str | None, state: str, now: datetime) -> bool:
+def may_wait(situation: Situation, now: datetime) -> bool:
     """Return whether pods with a requested termination get the rest of their own grace although the drain's time is
     over: the time-out is for pods that do not leave, not for pods that are terminating. False if the instance is taken
     or ended without waiting for Leeward.
     """
-    release = deadlines.release_at(record, now)
+    release = deadlines.release_at(situation.record, now)
     if release is not None and now >= release:
         return False
-    held = lifecycle in {None, IN_SERVICE} or is_held(lifecycle)
-    return held and state in ALIVE
+    return (situation.lifecycle in {None, IN_SERVICE} or situation.held) and situation.state in ALIVE
 
 
 def waits_for_no_kubelet(record: TerminationRecord, node: Node, policy: NodePolicy, now: datetime) -> bool:
@@ -211,56 +202,50 @@ def waits_for_no_kubelet(record: TerminationRecord, node: Node, policy: NodePoli
     return policy.drain.force or all(cause.kind is CauseKind.UNHEALTHY for cause in record.causes)
 
 
-def after_time_out(
-    record: TerminationRecord,
-    lifecycle: str | None,
-    state: str,
-    now: datetime,
-    *,
-    deletes: bool,
-    retains: bool = False,
-) -> Next:
+def after_time_out(situation: Situation, now: datetime, *, deletes: bool) -> Next:
     """Return the next step of an unfinished drain whose time is over.
 
     An instance that leaves anyway (its group, EC2 or its owner is ending it), or that its group reboots with another
     root volume, is released, so that its hooks are answered. Any other node returns to service with PodEvictionFailure.
     A forced drain goes on as long as it `deletes`: a pod that the policy keeps (localData, unmanagedPods) does not
-    leave by force either. Drains of an upgrade that
-    asked the group first go on as well: without force no pod of an upgrade is deleted. A group that `retains` ends no
-    instance undrained: our hook holds it, and when the hook may not be heartbeaten any longer the group keeps the
-    instance (docs/designs/which-hooks-are-ours.md).
+    leave by force either. Drains of an upgrade that asked the group first go on as well: without force no pod of an
+    upgrade is deleted. A group that retains instances ends none undrained: our hook holds it, and when the hook may not
+    be heartbeaten any longer the group keeps the instance (docs/designs/which-hooks-are-ours.md).
     """
     if deletes:
         return Next.WAIT
-    release = deadlines.release_at(record, now)
+    release = deadlines.release_at(situation.record, now)
     taken = release is not None and now >= release
-    held = role_of(lifecycle) in ENDING
-    if held and (retains or held_for_upgrade(record)) and not taken:
+    held = role_of(situation.lifecycle) in ENDING
+    retains = situation.group is not None and situation.group.retains
+    if held and (retains or held_for_upgrade(situation.record)) and not taken:
         return Next.WAIT
-    leaving = held or role_of(lifecycle) in IN_WORK or state not in ALIVE
+    leaving = held or situation.in_work or situation.state not in ALIVE
     return Next.DRAINED if taken or leaving else Next.FAILED
 
 
-def left_its_group(record: TerminationRecord, instance: Instance | None, lifecycle: str | None, now: datetime) -> bool:
+def left_its_group(situation: Situation, now: datetime) -> bool:
     """Return whether the instance was detached and nothing else ends it. A drain would then move its pods, or delete
     them at a deadline, for an instance that stays.
     """
-    return is_detached(record, instance, lifecycle, now) and not record.has(*ENDS_OUTSIDE)
+    return is_detached(situation, now) and not situation.record.has(*ENDS_OUTSIDE)
 
 
-def is_back(record: TerminationRecord, lifecycle: str | None) -> bool:
+def is_back(situation: Situation) -> bool:
     """Return whether only the replacement of its root volume asked for the drain, and its group has gone on: a node
     that is in service again, or about to be, is not drained any more.
     """
-    wanted = record.reboot
-    return wanted is not None and wanted.by is RebootBy.GROUP and role_of(lifecycle) in PRESENT
+    wanted = situation.record.reboot
+    return wanted is not None and wanted.by is RebootBy.GROUP and role_of(situation.lifecycle) in PRESENT
 
 
-def is_detached(record: TerminationRecord, instance: Instance | None, lifecycle: str | None, now: datetime) -> bool:
+def is_detached(situation: Situation, now: datetime) -> bool:
     """Return whether a person has detached the instance, according to both Auto Scaling and EC2's tag, and EC2 does not
     take it.
     """
-    detached = record.subject.group is not None and lifecycle is None and instance is not None and not instance.group
+    record, instance = situation.record, situation.instance
+    listed = situation.lifecycle is not None or (instance is not None and bool(instance.group))
+    detached = record.subject.group is not None and instance is not None and not listed
     return detached and deadlines.release_at(record, now) is None
 
 

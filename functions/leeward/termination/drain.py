@@ -144,16 +144,9 @@ def _drain(run: Run, record: TerminationRecord, ports: Ports) -> Run:
         return replace(run, next=Next.GONE, why=f"EC2 says {situation.state}")
     if instead := _kept(run, situation, ports.clock.now()):
         return instead
-    if decisions.is_detached(situation.record, situation.instance, situation.lifecycle, ports.clock.now()):
+    if decisions.is_detached(situation, ports.clock.now()):
         situation = replace(situation, policy=decisions.without_deletions(situation.policy))
-    joined = decisions.back_to_replacement(
-        situation.record,
-        situation.group,
-        situation.policy,
-        situation.lifecycle,
-        hook_guards=bool(situation.our_hooks),
-        now=ports.clock.now(),
-    )
+    joined = decisions.back_to_replacement(situation, ports.clock.now())
     back = replace(run, next=Next.REPLACE, why=joined) if joined else None
     instead = back or _before_turn(run, situation, ports)
     return instead or _begin_or_go_on(run, situation, ports, announced=announced)
@@ -217,12 +210,12 @@ def _before_turn(run: Run, situation: Situation, ports: Ports) -> Run | None:
 
 def _kept(run: Run, situation: Situation, now: datetime) -> Run | None:
     """Return the next step for an instance that nothing takes out of service any more; None for any other."""
-    record, lifecycle = situation.record, situation.lifecycle
+    record = situation.record
     if decisions.is_cancelled(record):
-        return replace(run, next=Next.CANCEL, why=decisions.why_cancelled(situation.record))
-    if decisions.is_back(record, lifecycle):
-        return replace(run, next=Next.REBOOT, why=f"its group says {lifecycle}")
-    if decisions.left_its_group(record, situation.instance, lifecycle, now):
+        return replace(run, next=Next.CANCEL, why=decisions.why_cancelled(record))
+    if decisions.is_back(situation):
+        return replace(run, next=Next.REBOOT, why=f"its group says {situation.lifecycle}")
+    if decisions.left_its_group(situation, now):
         return replace(run, next=Next.CANCEL, why="it was detached from its group, and nothing else ends it")
     return None
 
@@ -232,8 +225,7 @@ def _decides_now(situation: Situation, clock: Clock) -> bool:
     node to service, or the deletion of pods.
     """
     record, policy, now = situation.record, situation.policy.drain, clock.now()
-    lifecycle = situation.lifecycle
-    if decisions.is_detached(record, situation.instance, lifecycle, now) or decisions.is_back(record, lifecycle):
+    if decisions.is_detached(situation, now) or decisions.is_back(situation):
         return True
     started = record.times.get("draining") or now
     return deadlines.may_delete(record, policy, started, now, ours_hold=situation.ours_hold)
@@ -414,18 +406,15 @@ def _unfinished(run: Run, drain: DrainContext, node: Node, plan: DrainPlan, prog
         return pause_drain(run, drain, why, hint=hint, moments=turn_times(plan))
     if not drain.situation.looked:
         drain = replace(drain, situation=survey(drain.record, drain.ports))
-    situation, record = drain.situation, drain.record
+    situation = drain.situation
     # Termination is requested for each pod whose turn it is, and each has its own grace.
     all_requested = not progress.blocked_by and not progress.not_asked
-    silent = all_requested and decisions.waits_for_no_kubelet(record, node, situation.policy, now)
+    silent = all_requested and decisions.waits_for_no_kubelet(situation.record, node, situation.policy, now)
     why = f"{why}; its kubelet does not answer" if silent else why
     waits = all_requested and not silent
-    if waits and decisions.may_wait(record, situation.lifecycle, situation.state, now):
+    if waits and decisions.may_wait(situation, now):
         return pause_drain(run, drain, f"{over}, but {why}", hint=longest_grace(plan, now))
-    retains = situation.group is not None and situation.group.retains
-    lifecycle, state = situation.lifecycle, situation.state
-    after = decisions.after_time_out(record, lifecycle, state, now, deletes=deletes, retains=retains)
-    match Next.DRAINED if silent else after:
+    match Next.DRAINED if silent else decisions.after_time_out(situation, now, deletes=deletes):
         case Next.DRAINED:
             report_given_up(f"{over}: {why}", node, drain, now)
             return _drained(run, drain, f"{over}, let go although {why}", emptied=False)

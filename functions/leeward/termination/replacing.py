@@ -224,10 +224,9 @@ def _replace_ahead(run: Run, record: TerminationRecord, ports: Ports) -> Run:
         return _replace_ahead(replace(run, read_at=ports.clock.now()), asked, ports)
     if asked.written:
         run = replace(run, unwritten=replace(run.unwritten, seen=None), read_at=ports.clock.now())
-    guarded, now = bool(situation.our_hooks), ports.clock.now()
-    first = decisions.terminates_first(record, situation.policy, situation.lifecycle, now, hook_guards=guarded)
+    first = decisions.terminates_first(situation, ports.clock.now())
     why = outcome_sentence(record, asked.replacement)
-    if decisions.asks_first(record, situation.policy) and not guarded:
+    if decisions.asks_first(record, situation.policy) and not situation.our_hooks:
         why = f"no terminate hook of ours guards {record.subject.group}: it drains first; {why}"
     onward = Next.TERMINATE_FIRST if first else Next.DRAIN
     run = replace(run, next=onward, why=why[:LONGEST_WHY], notices=asked.notices)
@@ -254,10 +253,7 @@ def _surveyed(record: TerminationRecord, ports: Ports) -> Situation:
 
 def _may_launch(situation: Situation, clock: Clock) -> bool:
     """Return whether a launch may follow. It depends on the group as it is now: its subnets, sizes and members."""
-    record = situation.record
-    now = clock.now()
-    wanted = decisions.wants_replacement(record, situation.group, situation.policy, situation.lifecycle, now)
-    return wanted.act or record.launching
+    return decisions.wants_replacement(situation, clock.now()).act or situation.record.launching
 
 
 def outcome_sentence(record: TerminationRecord, replacement: Replacement) -> str:
@@ -272,8 +268,8 @@ def outcome_sentence(record: TerminationRecord, replacement: Replacement) -> str
 def _ask(situation: Situation, ports: Ports) -> Asked | TerminationRecord:
     """Launch, and return the outcome; the record as it is now where a cause has joined before the first launch."""
     record, group = situation.record, situation.listing
-    lifecycle = None if situation.ended else situation.lifecycle  # no end would offset its launch
-    wanted = decisions.wants_replacement(record, situation.group, situation.policy, lifecycle, ports.clock.now())
+    left = replace(situation, lifecycle=None) if situation.ended else situation  # no end would offset its launch
+    wanted = decisions.wants_replacement(left, ports.clock.now())
     if group is None or not (wanted.act or record.launching):
         return Asked(replacement=Replacement(reason=wanted.why), record=record)
     inputs = load_inputs(situation, group, ports)

@@ -105,7 +105,7 @@ OF_PERIODS = (
         edits=(
             edit(
                 "leeward.termination.decisions.left_its_group",
-                "return is_detached(record, instance, lifecycle, now) and",
+                "return is_detached(situation, now) and",
                 "return False and",
             ),
         ),

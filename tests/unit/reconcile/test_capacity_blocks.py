@@ -16,6 +16,7 @@ from leeward.policy.document import InterruptionPolicy
 from leeward.reconcile.reconciler import reconcile_once
 from leeward.sync.controller import sync_once
 from leeward.termination import deadlines, decisions
+from leeward.termination.situation import Situation
 from tests.events import event
 from tests.fakes.builders import CLUSTER, a_group, a_node, a_policy, a_subject, an_instance, pausing, policies
 from tests.fakes.clock import START
@@ -189,7 +190,10 @@ def a_block_record():
 def test_nothing_is_launched_for_an_instance_whose_block_ends():
     system, record = a_block_record()
     group = system.groups.by_name["web-a"]
-    verdict = decisions.wants_replacement(record, group, a_policy(), "InService", system.clock.now())
+    situation = Situation(
+        record=record, instance=None, group=group, lifecycle="InService", our_hooks=(), policy=a_policy()
+    )
+    verdict = decisions.wants_replacement(situation, system.clock.now())
     assert (verdict.act, verdict.why) == (False, "its Capacity Block ends, and another in it would as well")
 
 

@@ -70,5 +70,5 @@ def test_a_spot_warning_after_a_request_was_returned_is_replaced_as_ever(system)
     warning = Cause(id="spot#1", kind=CauseKind.SPOT_INTERRUPTION, at=now, deadline=now + timedelta(minutes=2))
     record = replace(read(OLD, system.ports.claims), offsets={SURGE: NoOffset.RETURNED})
     record = replace(record, causes=(*record.causes, warning))
-    seen = situation(system)
-    assert wants_replacement(record, seen.group, seen.policy, "InService", now).act
+    seen = replace(situation(system), record=record, lifecycle="InService")
+    assert wants_replacement(seen, now).act
