@@ -28,7 +28,7 @@ def away(system, error):
 
 def unclaimed(system, *, hooks=()):
     """The input of the execution that fn interruption starts when its claim is refused."""
-    start_unclaimed(SUBJECT, TAKEN, system.ports)
+    start_unclaimed(SUBJECT, TAKEN, system.ports.executions)
     return {"instance": I, "attempt": 1, "v": 1, **system.executions.unclaimed[f"{I}-1"]}
 
 
@@ -137,7 +137,7 @@ def test_an_execution_hands_over_where_the_record_is_in_another_attempt():
 
 def test_a_node_that_ec2_takes_in_half_an_hour_waits_for_the_table():
     system = a_system(pods=[a_pod()])
-    start_unclaimed(SUBJECT, START + timedelta(minutes=30), system.ports)
+    start_unclaimed(SUBJECT, START + timedelta(minutes=30), system.ports.executions)
     document = {"instance": I, "attempt": 1, "v": 1, **system.executions.unclaimed[f"{I}-1"]}
     away(system, ThrottledError("slow down"))
     with pytest.raises(ThrottledError):

@@ -19,6 +19,8 @@ from leeward.model.termination import ABRUPT, Cause, Status, Subject, Terminatio
 from leeward.model.times import format_instant
 from leeward.model.zonal_shift import ShiftSource, ZonalShift
 from leeward.ports import Ports
+from leeward.ports.autoscaling import Groups
+from leeward.ports.kubernetes import Clusters
 from leeward.telemetry import about
 from leeward.termination.decisions import retry_after
 from leeward.termination.heartbeats import AT_EVERY_CHANCE, record_heartbeat
@@ -91,7 +93,7 @@ def actions_of(
             yield f"short {cluster} {pool.instance_type} {pool.zone}", partial(_mark_unavailable, cluster, pool, ports)
     if decision.hook is not None and decision.hook.at_once:
         action = decision.hook.action
-        yield f"answer {action.group} {action.hook} {action.instance}", partial(_answer, decision.hook, ports)
+        yield f"answer {action.group} {action.hook} {action.instance}", partial(_answer, decision.hook, ports.groups)
     for cluster in decision.shifted:
         zone = decision.announced.zone_id if decision.announced else ""
         yield f"shifts {cluster} {zone}", partial(_read_shifts, cluster, decision.announced, ports)
@@ -130,7 +132,7 @@ def _claim(subject: Subject, cause: Cause, decision: Decision, ports: Ports, kno
     except RetryableError:
         if cause.kind in ABRUPT and cause.deadline is not None:
             with suppress(LeewardError):
-                start_unclaimed(subject, cause.deadline, ports)
+                start_unclaimed(subject, cause.deadline, ports.executions)
         raise
     if record.status is Status.OPEN and not decision.deferred:
         start(record, ports)
@@ -162,12 +164,12 @@ def _read_shifts(cluster: str, announced: ZonalShift | None, ports: Ports) -> Do
     return Done(warning="; ".join(changes) or None)
 
 
-def _answer(answer: HookAnswer, ports: Ports) -> Done:
+def _answer(answer: HookAnswer, groups: Groups) -> Done:
     """Complete the hook by instance id. An action that waits no more was answered before, or the group has gone on
     without Leeward.
     """
     action = answer.action
-    waited = ports.groups.complete(group=action.group, hook=action.hook, instance=action.instance, result=answer.result)
+    waited = groups.complete(group=action.group, hook=action.hook, instance=action.instance, result=answer.result)
     return Done(warning=None if waited else f"hook {action.hook} of {action.instance} was not waiting any more")
 
 
@@ -241,7 +243,7 @@ def taint_nodes(
     """
     node_taints = tuple(_wanted(decided, world, ports.deployment).values())
     tainting = TaintResult()
-    outcomes = each(lambda node_taint: attempt(lambda: _taint(node_taint, ports)), node_taints, workers)
+    outcomes = each(lambda node_taint: attempt(lambda: _taint(node_taint, ports.clusters)), node_taints, workers)
     for node_taint, outcome in zip(node_taints, outcomes, strict=True):
         if isinstance(outcome, LeewardError):
             tainting.failed[node_taint.node.instance_id] = outcome
@@ -272,9 +274,9 @@ def _carries(node: Node, taint: Taint) -> bool:
     return node.unschedulable and (same or taint is CORDONED)
 
 
-def _taint(node_taint: NodeTaint, ports: Ports) -> Node | None:
+def _taint(node_taint: NodeTaint, clusters: Clusters) -> Node | None:
     try:
-        return ports.clusters.kubernetes(node_taint.cluster).taint(node_taint.node, node_taint.taint)
+        return clusters.kubernetes(node_taint.cluster).taint(node_taint.node, node_taint.taint)
     except ObjectGoneError:
         return None
 

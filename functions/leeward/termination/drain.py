@@ -390,7 +390,7 @@ def _drained(run: Run, drain: DrainContext, why: str, *, emptied: bool) -> Run:
     pause = min(deadlines.settle_seconds(replace(record, times=times), settle, now), SETTLING_PAUSE)
     for due in next_heartbeats(drain.situation, now):
         pause = min(pause, max(ceil((due - now).total_seconds()), 1))
-    return carrying(replace(run, next=Next.DRAINED, pause=pause, why=why), record, drain.ports)
+    return carrying(replace(run, next=Next.DRAINED, pause=pause, why=why), record, drain.ports.claims)
 
 
 def _unfinished(run: Run, drain: DrainContext, node: Node, plan: DrainPlan, progress: DrainProgress) -> Run:

@@ -14,6 +14,7 @@ from leeward.model.instance import ENDED
 from leeward.model.lifecycle import IN_SERVICE, POOLED_AND_RUNNING, RETAINED, TERMINATING
 from leeward.model.termination import ABRUPT, CauseKind, TerminationRecord
 from leeward.ports import Ports
+from leeward.ports.autoscaling import Groups
 from leeward.termination import decisions
 from leeward.termination.run import Next, Run, carrying, current, later
 from leeward.termination.situation import (
@@ -52,7 +53,7 @@ def _answer(run: Run, record: TerminationRecord, ports: Ports) -> Run:
     may_wait = (
         situation.held or situation.lifecycle == TERMINATING
     )  # if requested just now, Auto Scaling knows whether it waits
-    answered = [hook.name for hook in situation.our_hooks if may_wait and _complete(situation, hook.name, ports)]
+    answered = [hook.name for hook in situation.our_hooks if may_wait and _complete(situation, hook.name, ports.groups)]
     if "answered" not in record.times and (answered or (situation.held and situation.our_hooks)):
         run, record = later(run, record, answered=now)
     may_hear = answered and not situation.ended and not record.has(*ABRUPT)
@@ -61,7 +62,7 @@ def _answer(run: Run, record: TerminationRecord, ports: Ports) -> Run:
     if situation.ended:
         run, record = later(run, record, terminated=now)
         ended = replace(run, version=record.version, next=Next.REMOVE, pause=0, why=f"EC2 says {situation.state}")
-        return carrying(ended, record, ports)
+        return carrying(ended, record, ports.claims)
     if onward := _onward(run, situation):
         return onward
     cancelled = _why_cancelled(situation, waited)
@@ -149,8 +150,8 @@ def _look_again(run: Run, situation: Situation) -> Run:
     return replace(run, next=Next.DRAIN, pause=pause, why=f"{run.why}; no Node has joined yet")
 
 
-def _complete(situation: Situation, hook: str, ports: Ports) -> bool:
+def _complete(situation: Situation, hook: str, groups: Groups) -> bool:
     assert situation.group is not None  # only a group holds an instance
-    return ports.groups.complete(
+    return groups.complete(
         group=situation.group.name, hook=hook, instance=situation.record.instance, result=HookResult.CONTINUE
     )

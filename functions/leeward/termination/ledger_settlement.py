@@ -69,7 +69,7 @@ def offsets_later(situation: Situation, ports: Ports) -> bool:
     left = [surge for surge in kept if not is_written_off(record, surge, group, ports.groups)]
     if not left:
         return False
-    members = _other_members(record, group, ports)
+    members = _other_members(record, group, ports.instances)
     return any(_next_member(surge, members, ports.claims) is NoOffset.WRITTEN_OFF for surge in left)
 
 
@@ -141,7 +141,7 @@ def _elsewhere(
         return NoOffset.RETURNED
     if is_written_off(record, surge, group, ports.groups):
         return NoOffset.WRITTEN_OFF
-    members = _own_first(surge, record, _other_members(record, group, ports))
+    members = _own_first(surge, record, _other_members(record, group, ports.instances))
     settlement = _next_member(surge, members, ports.claims)
     if settlement is not NoOffset.WRITTEN_OFF:
         return settlement
@@ -156,9 +156,9 @@ def _own_first(surge: SurgeInstance, record: TerminationRecord, members: list[st
     return sorted(members, key=lambda name: name != own)
 
 
-def _other_members(record: TerminationRecord, group: Group, ports: Ports) -> list[str]:
+def _other_members(record: TerminationRecord, group: Group, instances: Instances) -> list[str]:
     """Return the other members that stay, the best candidate first."""
-    instances = ports.instances.describe(member.id for member in group.instances)
+    instances = instances.describe(member.id for member in group.instances)
     return [member.id for member in capacity_ledger.candidates(group, instances) if member.id != record.instance]
 
 

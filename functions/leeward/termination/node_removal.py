@@ -136,4 +136,4 @@ def remove_node(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
         kubernetes.delete_node(node)
     run, record = later(run, record, removed=ports.clock.now())
     run = replace(run, next=Next.FINISH, why=f"removed {node.name}" if node else "its Node was gone already")
-    return carrying(run, record, ports)
+    return carrying(run, record, ports.claims)

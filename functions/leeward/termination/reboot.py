@@ -277,7 +277,9 @@ def let_the_group_work(run: Run, situation: Situation, ports: Ports) -> Run:
     was read too early, is drained first. Repeated, it finds nothing waiting.
     """
     record, now = situation.record, ports.clock.now()
-    if situation.held and "drained" not in record.times and _has_node(record, ports):
+    kubernetes = ports.clusters.kubernetes(record.subject.cluster)
+    undrained = situation.held and "drained" not in record.times
+    if undrained and find_node(record, kubernetes) is not None:  # a Node that has never joined is not drained
         return replace(run, next=Next.DRAIN, why=f"the group says {situation.lifecycle}: it is drained first")
     if situation.held and situation.group is not None and situation.our_hooks:
         for hook in situation.our_hooks:
@@ -291,11 +293,6 @@ def let_the_group_work(run: Run, situation: Situation, ports: Ports) -> Run:
 
 def _group_says(situation: Situation) -> str:
     return f"the group says {situation.lifecycle}" if situation.lifecycle else "no group lists the instance any more"
-
-
-def _has_node(record: TerminationRecord, ports: Ports) -> bool:
-    """Return whether a Node stands for the instance: one that has never joined is not drained."""
-    return find_node(record, ports.clusters.kubernetes(record.subject.cluster)) is not None
 
 
 def await_group(run: Run, situation: Situation, node: Node, missing: str, ports: Ports) -> Run:

@@ -218,7 +218,7 @@ def _replace_ahead(run: Run, record: TerminationRecord, ports: Ports) -> Run:
     run = replace(run, version=record.version, pause=0)
     if (record.keeps or record.reboot is not None) and record.surge_settled:
         alone = replace(run, next=Next.DRAIN, why="it is drained alone: its instance is kept")
-        return carrying(alone, record, ports)
+        return carrying(alone, record, ports.claims)
     asked = Asked(replacement=record.replacement, record=record) if record.replacement else _ask(situation, ports)
     if isinstance(asked, TerminationRecord):
         return _replace_ahead(replace(run, read_at=ports.clock.now()), asked, ports)
@@ -230,7 +230,7 @@ def _replace_ahead(run: Run, record: TerminationRecord, ports: Ports) -> Run:
         why = f"no terminate hook of ours guards {record.subject.group}: it drains first; {why}"
     onward = Next.TERMINATE_FIRST if first else Next.DRAIN
     run = replace(run, next=onward, why=why[:LONGEST_WHY], notices=asked.notices)
-    return carrying(run, asked.record, ports)
+    return carrying(run, asked.record, ports.claims)
 
 
 def _may_have_launched(record: TerminationRecord) -> bool:

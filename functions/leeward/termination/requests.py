@@ -17,6 +17,7 @@ from leeward.model.node import Node, disruption_taint
 from leeward.model.termination import Cause, Status, Subject, TerminationRecord
 from leeward.model.times import format_instant
 from leeward.ports import Ports
+from leeward.ports.executions import Executions
 from leeward.ports.kubernetes import Kubernetes
 from leeward.ports.records import Claims
 from leeward.termination.run import UNCLAIMED
@@ -62,13 +63,13 @@ def request(subject: Subject, causes: Iterable[Cause], ports: Ports) -> None:
         start(claimed, ports)
 
 
-def start_unclaimed(subject: Subject, taken: datetime, ports: Ports) -> None:
+def start_unclaimed(subject: Subject, taken: datetime, executions: Executions) -> None:
     """Start the first execution for an instance that EC2 takes before the table has its record: it evicts pods from
     this input alone, and goes on with the record once that is written. Nothing happens where an earlier termination
     holds the name.
     """
     values = (subject.cluster, subject.group or "", subject.node or "", subject.policy, format_instant(taken))
-    ports.executions.start(subject.instance, 1, dict(zip(UNCLAIMED, values, strict=True)))
+    executions.start(subject.instance, 1, dict(zip(UNCLAIMED, values, strict=True)))
 
 
 def start(record: TerminationRecord, ports: Ports) -> TerminationRecord:

@@ -21,6 +21,7 @@ from leeward.model.seen import Seen
 from leeward.model.termination import Status, Subject, TerminationRecord, taken_at
 from leeward.model.times import format_instant, parse_instant
 from leeward.ports import Ports
+from leeward.ports.records import Claims
 from leeward.workflow.steps import check_started, found_in
 
 VERSION = 1
@@ -287,9 +288,9 @@ def later(run: Run, record: TerminationRecord, **times: datetime) -> tuple[Run, 
     return replace(run, unwritten=unwritten), replace(record, times={**record.times, **new})
 
 
-def carrying(run: Run, record: TerminationRecord, ports: Ports) -> Run:
+def carrying(run: Run, record: TerminationRecord, claims: Claims) -> Run:
     """Return the run with the record for the step that follows, as old as this step's own is."""
-    return replace(run, record=ports.claims.carried(record))
+    return replace(run, record=claims.carried(record))
 
 
 def _carried(run: Run, ports: Ports) -> TerminationRecord | None:

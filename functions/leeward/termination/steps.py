@@ -87,9 +87,9 @@ def claim(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:
         storm = replace(
             begun, next=Next.DRAIN, why="one of many that EC2 takes: it drains before AWS is asked anything"
         )
-        return carrying(storm, record, ports)
+        return carrying(storm, record, ports.claims)
     ended, record = _ended(record, ports)
-    begun = carrying(begun, record, ports)
+    begun = carrying(begun, record, ports.claims)
     if ended and not record.launching:
         return replace(begun, next=Next.GONE, why=f"EC2 says {ended}: nothing runs there any more")
     return replace(begun, next=Next.REPLACE, why=", ".join(cause.kind.value for cause in record.causes))
@@ -158,7 +158,8 @@ def _ask_group(run: Run, ports: Ports) -> Run:
             return replace(run, next=Next.CANCEL, why=WHY_RETAINED)
         ports.groups.terminate(instance=record.instance, decrement=False, anyway=True)
         run, record = noted(run, ports, {"terminating": ports.clock.now()})
-        return carrying(replace(run, why=f"{record.subject.group} retained it: termination requested"), record, ports)
+        why = f"{record.subject.group} retained it: termination requested"
+        return carrying(replace(run, why=why), record, ports.claims)
     taken = record.has(*TAKEN)
     if situation.in_work and not situation.ended and not taken:
         why = f"{record.subject.group} says {situation.lifecycle}: it is ended once it is in service again"
@@ -168,15 +169,15 @@ def _ask_group(run: Run, ports: Ports) -> Run:
     if situation.ended or leaving or returned:
         if "terminating" not in record.times:
             run, record = noted(run, ports, {"terminating": ports.clock.now()})
-        return carrying(replace(run, why="it is leaving already"), record, ports)
+        return carrying(replace(run, why="it is leaving already"), record, ports.claims)
     if unwanted := _why_unwanted(situation, ports):
         return replace(run, next=Next.CANCEL, why=unwanted)
-    asked, shrinks = _terminate(record, ports, decrement=bool(surges), anyway=situation.pooled or taken)
+    asked, shrinks = _terminate(record, ports.groups, decrement=bool(surges), anyway=situation.pooled or taken)
     settlement = Offset(instance=record.instance) if shrinks else NoOffset.WRITTEN_OFF
     offsets = {surges[0]: settlement} if surges and asked else None
     run, record = noted(run, ports, {"terminating": ports.clock.now()}, offsets=offsets)
     why = f"asked {record.subject.group} to terminate it{' and to shrink by the one launched' if shrinks else ''}"
-    return carrying(replace(run, why=why if asked else "it was already leaving"), record, ports)
+    return carrying(replace(run, why=why if asked else "it was already leaving"), record, ports.claims)
 
 
 def _may_be_withdrawn(record: TerminationRecord) -> bool:
@@ -273,19 +274,19 @@ STEPS: Mapping[str, Step[Run]] = {
 }
 
 
-def _terminate(record: TerminationRecord, ports: Ports, *, decrement: bool, anyway: bool) -> tuple[bool, bool]:
+def _terminate(record: TerminationRecord, groups: Groups, *, decrement: bool, anyway: bool) -> tuple[bool, bool]:
     """Terminate the instance and return (asked, whether the group shrinks). A group at its MinSize cannot shrink: its
     owner has changed the sizes since the launch, so the launch is written off and the group replaces the instance. Any
     other refusal is an error, and the surge instance is still to be offset.
     """
     try:
-        return ports.groups.terminate(instance=record.instance, decrement=decrement, anyway=anyway), decrement
+        return groups.terminate(instance=record.instance, decrement=decrement, anyway=anyway), decrement
     except AccessDeniedError:
         raise
     except TerminalError:
-        if not (decrement and _at_minimum(record, ports.groups)):
+        if not (decrement and _at_minimum(record, groups)):
             raise
-        return ports.groups.terminate(instance=record.instance, decrement=False, anyway=anyway), False
+        return groups.terminate(instance=record.instance, decrement=False, anyway=anyway), False
 
 
 def _at_minimum(record: TerminationRecord, groups: Groups) -> bool:

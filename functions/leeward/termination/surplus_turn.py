@@ -24,6 +24,7 @@ from leeward.model.termination import VOLUNTARY, CauseKind, Status, TerminationR
 from leeward.policy.document import DisruptionReason, NodePolicy
 from leeward.policy.selection import policy_for
 from leeward.ports import Ports
+from leeward.ports.kubernetes import Clusters
 from leeward.termination.capacity_ledger import is_under_way, only_surplus, to_offset
 from leeward.termination.drain_plan import DrainPlan
 from leeward.termination.eviction import plan_now
@@ -133,7 +134,7 @@ def _queue(situation: Situation, now: datetime, ports: Ports) -> _Queue:
     upgrades = {name: ports.upgrades.read(name) for name in groups}
     run = ports.disruptions.read(record.subject.cluster)
     run = run if run is not None and run.open else None
-    coming = {*read.unreadable, *(_of_run(run, records, ports) if run is not None else ())}
+    coming = {*read.unreadable, *(_of_run(run, records, ports.clusters) if run is not None else ())}
     for upgrade in upgrades.values():
         coming |= _requested(upgrade, records)
     members = [(group, one) for group in groups.values() for one in group.instances]
@@ -181,14 +182,14 @@ def _requested(upgrade: UpgradeRecord | None, records: Mapping[str, TerminationR
     return {old for old in upgrade.under_way if old not in records or not records[old].knows(cause_id(upgrade, old))}
 
 
-def _of_run(run: DisruptionRecord, records: Mapping[str, TerminationRecord], ports: Ports) -> set[str]:
+def _of_run(run: DisruptionRecord, records: Mapping[str, TerminationRecord], clusters: Clusters) -> set[str]:
     """Return the nodes of an open run that no termination request of it tells of: those to be terminated, from the
     run's claim on, and those that stay, until their taint is removed.
     """
     going = {one for one in run.under_way if one not in records or not records[one].knows(run_cause(run, one))}
     if not run.staying:
         return going
-    kubernetes = ports.clusters.kubernetes(run.cluster)
+    kubernetes = clusters.kubernetes(run.cluster)
     nodes = (kubernetes.node(name) for name in run.staying)
     return going | {node.instance_id for node in nodes if node is not None and node.tainted}
 

@@ -369,7 +369,7 @@ OF_UPGRADE_EDGES = (
         story="takes every permanent error of a terminate for below MinSize",
         edits=(
             edit(
-                "leeward.termination.steps._terminate", "decrement and _at_minimum(record, ports.groups)", "decrement"
+                "leeward.termination.steps._terminate", "decrement and _at_minimum(record, groups)", "decrement"
             ),
         ),
         tests=("tests/state_machines/test_ledger_walks.py",),

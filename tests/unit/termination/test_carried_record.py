@@ -25,7 +25,7 @@ def passed_on(system, *, record=None, later=timedelta(), attempt=None, **changes
     """The number of reads of the step that follows."""
     record = record or system.claims.records[I]
     run = Run(instance=I, attempt=record.attempt, version=record.version, next=Next.DRAIN, read_at=system.clock.now())
-    document = replace(carrying(run, record, system.ports), **changes).to_json()
+    document = replace(carrying(run, record, system.ports.claims), **changes).to_json()
     if attempt is not None:
         document["attempt"] = attempt
     before = system.claims.asked["read"]
