@@ -367,11 +367,7 @@ OF_UPGRADE_EDGES = (
     Planted(
         name="a launch is written off whatever Auto Scaling refuses",
         story="takes every permanent error of a terminate for below MinSize",
-        edits=(
-            edit(
-                "leeward.termination.steps._terminate", "decrement and _at_minimum(record, groups)", "decrement"
-            ),
-        ),
+        edits=(edit("leeward.termination.steps._terminate", "decrement and _at_minimum(record, groups)", "decrement"),),
         tests=("tests/state_machines/test_ledger_walks.py",),
     ),
     Planted(
