@@ -40,7 +40,7 @@ OF_STORMS = (
         edits=(
             edit(
                 "leeward.termination.prompt_eviction.asks_when_empty",
-                "return crc32(record.instance.encode()) % max(taken_together(record), 1) < SMALLEST",
+                "return crc32(record.instance.encode()) % max(taken_together(record), 1) < SMALLEST_STORM",
                 "return True",
             ),
         ),
