@@ -69,7 +69,7 @@ OF_CLUSTERS = (
         name="every node is tainted through the first cluster's API",
         story="builds one client and keeps it",
         breaks=edited(
-            edit("leeward.interruption.effects._taint", "kubernetes(node_taint.cluster)", "kubernetes(clusters.names()[0])")
+            edit("leeward.interruption.effects._taint", "(node_taint.cluster)", "(clusters.names()[0])"),
         ),
         rules=frozenset({Rule.ELSEWHERE}),
         scenario=TWO,
