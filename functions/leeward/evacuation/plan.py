@@ -91,7 +91,7 @@ def plan_evacuation(inputs: EvacuationInputs, zone: str, groups: Collection[str]
             continue
         verdict = _verdict(inputs, zone, node, group)
         if verdict.standing is EvacuationStanding.LEAVES:
-            going = [one.node.instance_id for one in verdicts if one.standing is EvacuationStanding.LEAVES]
+            going = [verdict.node.instance_id for verdict in verdicts if verdict.standing is EvacuationStanding.LEAVES]
             verdict = _within_budgets(inputs, zone, verdict, going)
         verdicts.append(verdict)
     return tuple(verdicts)
@@ -130,7 +130,7 @@ def _why_held(
         return reason, ()
     if reason := _why_no_place(inputs, zone, group):
         movable = stuck_pods(on_node, inputs.volumes, ())
-        return reason, tuple(one if one.volume else replace(one, reason=reason) for one in movable)
+        return reason, tuple(stuck if stuck.volume else replace(stuck, reason=reason) for stuck in movable)
     places = inputs.places(group, zone)
     held = (
         *stuck_pods(on_node, inputs.volumes, places),
@@ -180,7 +180,7 @@ def _left(inputs: EvacuationInputs, zone: str, policy: NodePolicy, going: Collec
     claimed = known_or(state.claims, frozenset()) | {
         name for name, record in inputs.records.items() if record.status is Status.OPEN
     }
-    mine = [one for one in state.nodes if state.policy_of_node(one) is policy]
+    mine = [node for node in state.nodes if state.policy_of_node(node) is policy]
 
     def counts(one: Node) -> bool:
         if one.instance_id in claimed or one.instance_id in going:
@@ -191,8 +191,8 @@ def _left(inputs: EvacuationInputs, zone: str, policy: NodePolicy, going: Collec
     return tightest(
         allowance_among(
             policy.disruption.budgets,
-            [state.zone_of(one) for one in mine],
-            [state.zone_of(one) for one in mine if counts(one)],
+            [state.zone_of(own) for own in mine],
+            [state.zone_of(own) for own in mine if counts(own)],
             reason=None,
             zone=where,
             now=inputs.now,
@@ -207,7 +207,7 @@ def stuck_pods(pods: Iterable[Pod], volumes: Volumes, places: Collection[Subnet]
     """
     movable = leaving_pods(tuple(pods))
     found = (_stuck(pod, volumes, places) for pod in sorted(movable, key=lambda pod: pod.key))
-    return tuple(one for one in found if one is not None)
+    return tuple(pod for pod in found if pod is not None)
 
 
 def refused_pods(pods: Iterable[Pod], policy: DrainPolicy) -> tuple[StuckPod, ...]:
@@ -246,17 +246,19 @@ def _stuck(pod: Pod, volumes: Volumes, places: Collection[Subnet]) -> StuckPod |
         if (volume.get("spec") or {}).get("local") is not None:
             return StuckPod(pod=pod.key, reason="its local volume is on the node", volume=volume_id(volume))
         restrictions = of_claimed(pod, {f"{pod.namespace}/{claim}": volume})
-        if restrictions and not any(all(one.allows(place) for one in restrictions) for place in places):
+        if restrictions and not any(all(restriction.allows(place) for restriction in restrictions) for place in places):
             return StuckPod(pod=pod.key, reason="its volume is bound to the zone", volume=volume_id(volume))
     if pod.beyond_limit:
         return StuckPod(pod=pod.key, reason=f"it has {pod.beyond_limit}, so that no place for it can be found")
     terms = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": pod.node_terms}}
     own = of_pod(pod.key, {"nodeSelector": pod.node_selector, "affinity": {"nodeAffinity": terms}})
     both = (*own, *of_claimed(pod, volumes))
-    if any(all(one.allows(place) for one in both) for place in places):
+    if any(all(restriction.allows(place) for restriction in both) for place in places):
         return None
     zones = ", ".join(sorted({place.zone for place in places})[:MOST_NAMED]) or "another zone"
-    why = " and ".join(one.source for one in both if not any(one.allows(place) for place in places))
+    why = " and ".join(
+        restriction.source for restriction in both if not any(restriction.allows(place) for place in places)
+    )
     return StuckPod(pod=pod.key, reason=f"not allowed in {zones} by {why or 'its restrictions together'}")
 
 

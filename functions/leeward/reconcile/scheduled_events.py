@@ -16,7 +16,6 @@ has kept of the reservations, as Karpenter reads it (designs/capacity-block-supp
 warning's own: the second of the two adds nothing."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
 
 from leeward.cluster.facets import Known, known_or, required
 from leeward.cluster.state import ClusterState
@@ -150,12 +149,8 @@ def _over(record: TerminationRecord, listed: Listed) -> Iterator[Cause]:
     for cause in record.causes:
         if cause.kind is not CauseKind.SCHEDULED_CHANGE or (cause.reboot is not None and "draining" in record.times):
             continue
-        if not _date_is_due(cause.deadline, due):
+        if not (cause.deadline in due or (cause.deadline is None and due)):
             yield cause
-
-
-def _date_is_due(date: datetime | None, due: set[datetime | None]) -> bool:
-    return date in due or (date is None and bool(due))
 
 
 def _drop(name: str, causes: Sequence[Cause], state: ClusterState, ports: Ports) -> bool:

@@ -158,7 +158,7 @@ def candidates(group: Group, instances: Mapping[str, Instance]) -> tuple[GroupIn
     fewest pods.
     """
     present = (member for member in group.instances if role_of(member.lifecycle) in PRESENT)
-    known = [one for one in present if one.id in instances and not instances[one.id].ended]
+    known = [member for member in present if member.id in instances and not instances[member.id].ended]
     return tuple(sorted(known, key=lambda member: (instances[member.id].launched, member.id), reverse=True))
 
 

@@ -388,7 +388,7 @@ def _drained(run: Run, drain: DrainContext, why: str, *, emptied: bool) -> Run:
         times.pop("moved", None)
     settle = settling.settle_of_node(drain)
     pause = min(deadlines.settle_seconds(replace(record, times=times), settle, now), SETTLING_PAUSE)
-    for due in next_heartbeats(drain.situation, now):
+    for due in heartbeats.next_of(drain.situation, now):
         pause = min(pause, max(ceil((due - now).total_seconds()), 1))
     return carrying(replace(run, next=Next.DRAINED, pause=pause, why=why), record, drain.ports.claims)
 
@@ -496,7 +496,7 @@ def is_only_announced(run: Run, record: TerminationRecord, now: datetime) -> boo
 def sleep_on(run: Run, situation: Situation, clock: Clock) -> Run:
     """Return the rest of a pause that such a message has ended, or less if a heartbeat is due before."""
     now = clock.now()
-    moments = [parse_instant(run.look), *next_heartbeats(situation, now)]
+    moments = [parse_instant(run.look), *heartbeats.next_of(situation, now)]
     pause = max(ceil((min(moments) - now).total_seconds()), 1)
     return replace(run, next=Next.WAIT, pause=pause, why=run.why or "a hook of ours holds it")
 
@@ -509,14 +509,8 @@ def pause_drain(
     end = deadlines.drain_end(record, drain.policy, drain.started)
     known = (end, detach_deadline(record, now), deadlines.release_at(record, now), *moments)
     soon = [moment for moment in known if moment is not None and moment > now]
-    limits = [*next_heartbeats(drain.situation, now), *soon]
+    limits = [*heartbeats.next_of(drain.situation, now), *soon]
     since = max((cause.at for cause in record.causes if cause.at <= now), default=drain.started)
     pause = decisions.pause_seconds(waited=now - max(drain.started, since), hint=hint, limits=limits, now=now)
     look = format_instant(now + timedelta(seconds=pause))
     return replace(run, next=Next.WAIT, pause=pause, why=why[:500], look=look)
-
-
-def next_heartbeats(situation: Situation, now: datetime) -> list[datetime]:
-    """Return when the hooks of ours that hold the instance need their next heartbeats."""
-    hooks = situation.our_hooks if situation.held else ()
-    return heartbeats.next_heartbeats(hooks, situation.record, situation.policy.interruption.heartbeat, now)

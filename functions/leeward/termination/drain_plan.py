@@ -300,7 +300,7 @@ def with_surges(plan: DrainPlan, surged: frozenset[str], budgets: Sequence[PodDi
     """Return the plan in which the pods named by `surged` (`namespace/name`) wait for a second replica. Pods that are
     deleted wait for nothing.
     """
-    evict = tuple(_surged(one, budgets) if one.pod.key in surged else one for one in plan.evict)
+    evict = tuple(_surged(eviction, budgets) if eviction.pod.key in surged else eviction for eviction in plan.evict)
     return replace(plan, evict=evict)
 
 

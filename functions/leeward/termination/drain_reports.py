@@ -107,7 +107,7 @@ class PodNotices:
         """Begin to annotate the pods that have to leave and do not carry the node's deadline yet, whether they are
         evicted now, wait for their turn or a budget, or forbid the drain.
         """
-        value = _annotation(plan)
+        value = format_instant(plan.deadline.replace(microsecond=0)) if plan.deadline is not None else ""
         pods = [pod for pod in _pods_to_leave(plan) if self._wants(pod, value, plan, now)]
         if pods:
             self._asked |= {(pod.uid, value) for pod in pods}
@@ -136,10 +136,6 @@ def withdraw(node: Node, kubernetes: Kubernetes) -> None:
         pods = [pod for pod in kubernetes.pods_on(node.name) if TERMINATES_AT in pod.annotations]
         if pods:
             kubernetes.annotate_pods(pods, {TERMINATES_AT: None})()
-
-
-def _annotation(plan: DrainPlan) -> str:
-    return format_instant(plan.deadline.replace(microsecond=0)) if plan.deadline is not None else ""
 
 
 def _pods_to_leave(plan: DrainPlan) -> list[Pod]:

@@ -87,7 +87,7 @@ def work(node: Node, drain: DrainContext, notices: PodNotices) -> tuple[DrainPla
             step.collect(last=True)
             return plan, step.progress
         clock.sleep(pause)
-        cached = any(one.pod.deletion is None or one.pod.deletion > clock.now() for one in plan.evict)
+        cached = any(eviction.pod.deletion is None or eviction.pod.deletion > clock.now() for eviction in plan.evict)
 
 
 def turn(node: Node, drain: DrainContext) -> tuple[DrainPlan, DrainProgress]:
@@ -183,7 +183,7 @@ class _Step:
 
     def put_back(self, plan: DrainPlan) -> None:
         """Put back the second replicas whose pod has left or is terminating."""
-        refused, staying = (one.pod for one in plan.refuse), (one.pod for one in plan.evict)
+        refused, staying = (entry.pod for entry in plan.refuse), (entry.pod for entry in plan.evict)
         self._surging.lower_unneeded(pod for pod in (*refused, *staying) if pod.deletion is None)
 
     def take_turn(self, plan: DrainPlan) -> None:
@@ -291,7 +291,8 @@ class _Step:
         except EvictionRefusedError as refusal:
             self._note(removal.eviction, refusal, release)
         except (ClusterUnreachableError, ThrottledError) as error:  # the next list shows whether it answers at all
-            self._note(removal.eviction, EvictionRefusedError(_unanswered(error)), release)
+            unanswered = Obstacle(stage=Stage.SERVER, name="eviction", denies=False, said=str(error))
+            self._note(removal.eviction, EvictionRefusedError(unanswered.sentence), release)
 
     def _waits(self, eviction: Eviction, now: datetime, release: datetime | None) -> tuple[str, ...]:
         """Return the conditions of the pod's eviction: a pause after a failure, a budget, a second replica."""
@@ -347,10 +348,6 @@ class _Step:
         else:
             self._retries.failed(eviction, str(refusal), now)
         self.progress.blocked_by[pod.key] = known or named or (str(refusal),)
-
-
-def _unanswered(error: Exception) -> str:
-    return Obstacle(stage=Stage.SERVER, name="eviction", denies=False, said=str(error)).sentence
 
 
 def _ends_too_late(eviction: Eviction, now: datetime) -> bool:

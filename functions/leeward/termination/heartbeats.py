@@ -69,6 +69,12 @@ def next_heartbeats(
     return [due for due in heartbeats if due is not None]
 
 
+def next_of(situation: Situation, now: datetime) -> list[datetime]:
+    """Return when the hooks of ours that hold the instance need their next heartbeats."""
+    hooks = situation.our_hooks if situation.held else ()
+    return next_heartbeats(hooks, situation.record, situation.policy.interruption.heartbeat, now)
+
+
 def _next_heartbeat(
     hook: LifecycleHook, record: TerminationRecord, heartbeat: Heartbeat, now: datetime
 ) -> datetime | None:

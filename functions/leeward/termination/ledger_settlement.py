@@ -230,8 +230,8 @@ def offsetting(new: str, group: str, taken: Collection[str | None], ports: Ports
     if new in instances and not instances[new].ended and (described is None or new in members):
         return new
     staying = capacity_ledger.candidates(described, instances) if described is not None else ()
-    free = (one.id for one in staying if one.id not in taken)
-    return next((one for one in free if not _may_be_open(one, ports.claims)), new)
+    free = (member.id for member in staying if member.id not in taken)
+    return next((name for name in free if not _may_be_open(name, ports.claims)), new)
 
 
 def _may_be_open(instance: str, claims: Claims) -> bool:

@@ -197,7 +197,7 @@ def not_back(node: Node, before: str, wanted: Reboot) -> str:
 
 
 def _still_unhealthy(node: Node, wanted: Reboot) -> bool:
-    return any((one.type, one.status) == (wanted.condition, wanted.status) for one in node.monitored)
+    return any((condition.type, condition.status) == (wanted.condition, wanted.status) for condition in node.monitored)
 
 
 def _give_up(run: Run, record: TerminationRecord, node: Node, why: str, ports: Ports) -> Run:

@@ -102,7 +102,7 @@ class Retries:
 
     def allowed(self, eviction: Eviction) -> None:
         """Note that the pod was evicted: its budgets are asked about the next one without a pause."""
-        for budget in [one for one in self._budgets.values() if one.selects(eviction.pod)]:
+        for budget in [known for known in self._budgets.values() if known.selects(eviction.pod)]:
             self._refused.pop(budget.key, None)
 
     def waits(self, eviction: Eviction, now: datetime, let_go: datetime | None) -> str | None:

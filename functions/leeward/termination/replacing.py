@@ -150,7 +150,7 @@ def _newcomers(
         _try(lambda: ports.instances.describe(names), "instances that are not Ready yet", inputs) if names else {}
     )
     since = ports.clock.now() - JOINS_WITHIN
-    fresh = (one for one in (instances or {}).values() if not one.ended and one.launched >= since)
+    fresh = (instance for instance in (instances or {}).values() if not instance.ended and instance.launched >= since)
     return tuple(sorted(fresh, key=lambda one: one.id))
 
 
@@ -375,7 +375,7 @@ def _launch(
         option = plan.options[0]
         answer = _launch_in(record, group, option, ports)
         if not answer.no_capacity:
-            refused = "".join(f"{one}; " for one in plan.refused)
+            refused = "".join(f"{refusal}; " for refusal in plan.refused)
             reason = f"{refused}{option.why}" if answer.launched else f"{refused}{answer.reason}"
             return option, replace(answer, subnet=option.subnet if answer.launched else "", reason=reason)
         plan = _without_first(plan, f"{option.zone} refused: {answer.reason}", shifts, ports.network)

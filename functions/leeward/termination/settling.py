@@ -88,7 +88,7 @@ class Awaited:
     @property
     def sentences(self) -> tuple[str, ...]:
         """Sentences for people."""
-        return tuple(f"{one}, until {format_instant(self.until)}" for one in self.what)
+        return tuple(f"{sentence}, until {format_instant(self.until)}" for sentence in self.what)
 
 
 def targets_before_eviction(drain: DrainContext, node: Node) -> Awaited | None:
@@ -243,7 +243,7 @@ def volumes_before_removal(situation: Situation, node: Node, kubernetes: Kuberne
         return None
     seconds = ceil(situation.policy.drain.volume_detach_timeout.total_seconds())
     try:
-        attached = [one.name for one in kubernetes.attachments() if one.node == node.name]
+        attached = [attachment.name for attachment in kubernetes.attachments() if attachment.node == node.name]
     except AccessDeniedError as error:
         return f"volumes may still be attached to {node.name}, waited for at most {seconds} s: {error}"
     if not attached:

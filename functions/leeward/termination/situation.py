@@ -6,7 +6,7 @@ and the policy; and which facts of the record it may use instead of asking AWS.
 late, lost, duplicated or out of order. Only EC2's report that an instance has ended is final: it was confirmed when the
 message was handled."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import Enum, auto
@@ -38,7 +38,6 @@ from leeward.policy.selection import is_ours, is_put_by_sync, policy_for
 from leeward.ports import Ports
 from leeward.ports.autoscaling import Groups
 from leeward.ports.clock import Clock
-from leeward.ports.compute import Instances
 from leeward.ports.kubernetes import Kubernetes
 from leeward.ports.records import Claims
 from leeward.termination import deadlines
@@ -230,7 +229,10 @@ def survey(
     that asks for force counts as `drain.force` of the policy.
     """
     known = facts(record, ports.clock.now(), need)
-    instance = _instance_of(record, known.instance) if known.instance else _ask_ec2(record, ports.instances)
+    if known.instance:
+        instance: Instance | None = _instance_of(record, known.instance)
+    else:
+        instance = ports.instances.describe([record.instance]).get(record.instance)
     listing = None
     policies = ports.clusters.policies(record.subject.cluster).policies
     seen = known.group
@@ -244,21 +246,20 @@ def survey(
     if asked and written:
         ports.claims.saw(record.instance, fresh)
     policy = policy_for(policies, seen.facts.name, seen.facts.tags) if seen.facts else None
+    applied = policy or UNSELECTED
+    if record.forced:
+        applied = replace(applied, drain=replace(applied.drain, force=True))
     return Situation(
         record=replace(record, seen=fresh) if asked else record,  # a fact that was inferred is inferred again
         instance=instance,
         group=listing or seen.facts,
         lifecycle=seen.lifecycle,
         our_hooks=of_ours(seen.hooks, record, policy, ports),
-        policy=_forced(policy or UNSELECTED) if record.forced else policy or UNSELECTED,
+        policy=applied,
         listing=listing,
         looked=known.instance is None and known.group is None,
         unwritten=asked and not written,
     )
-
-
-def _ask_ec2(record: TerminationRecord, instances: Instances) -> Instance | None:
-    return instances.describe([record.instance]).get(record.instance)
 
 
 def _observed_instance(instance: Instance | None, now: datetime) -> SeenInstance:
@@ -305,7 +306,7 @@ def _observed_group(
         at=now,
         facts=GroupFacts(
             name=listing.name,
-            tags=_only(listing.tags, asked),
+            tags={key: listing.tags[key] for key in asked if key in listing.tags},
             capacity_rebalance=listing.capacity_rebalance,
             retains=listing.retains,
             capacity_units=listing.capacity_units,
@@ -314,10 +315,6 @@ def _observed_group(
         lifecycle=lifecycle,
         hooks=hooks,
     )
-
-
-def _only(tags: Mapping[str, str], wanted: Iterable[str]) -> Mapping[str, str]:
-    return {key: tags[key] for key in wanted if key in tags}
 
 
 def _lifecycle(record: TerminationRecord, group: Group | None, instance: Instance | None, groups: Groups) -> str | None:
@@ -346,10 +343,6 @@ def of_ours(
         named = ports.catalog.named_hooks(record.subject.cluster)
         ours |= {name for hook in ending if hook.group in named for name in named[hook.group].names}
     return tuple(hook for hook in ending if hook.name in ours)
-
-
-def _forced(policy: NodePolicy) -> NodePolicy:
-    return replace(policy, drain=replace(policy.drain, force=True))
 
 
 def read(instance: str, claims: Claims) -> TerminationRecord:

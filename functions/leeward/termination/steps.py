@@ -217,7 +217,7 @@ def finish(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
     if run.next is Next.RETURNED_TO_SERVICE:
         ports.claims.failed(record.instance, run.why)
     if run.next is Next.RETURNED_TO_SERVICE and (
-        decisions.comes_again(record, now) or _offsets_later(situation, ports)
+        decisions.comes_again(record, now) or (situation is not None and offsets_later(situation, ports))
     ):
         return_to_owners(record, ports.claims)
         ports.claims.note_attempt(record.instance, record.attempt, times={"retry": now + decisions.RESTS})
@@ -244,10 +244,6 @@ def finish(run: Run, _: Mapping[str, Any], ports: Ports) -> Run:
 def _settles(record: TerminationRecord) -> bool:
     """Return whether the end of the record decides about other instances: by the record as it is in the table."""
     return bool(to_offset(record) or passed_on(record))
-
-
-def _offsets_later(situation: Situation | None, ports: Ports) -> bool:
-    return situation is not None and offsets_later(situation, ports)
 
 
 def note_failure(run: Run, call: Mapping[str, Any], ports: Ports) -> Run:

@@ -73,7 +73,7 @@ def _wait(run: Run, situation: Situation, now: datetime, ports: Ports) -> Run | 
     awaited = queue.beyond_limits()
     if not awaited:
         return None
-    names = ", ".join(sorted(one.instance for one in awaited)[:MOST_NAMED])
+    names = ", ".join(sorted(record.instance for record in awaited)[:MOST_NAMED])
     if now > queue.ends(situation.policy.drain.timeout) + LATE:
         return replace(
             run, next=Next.FAILED, why=f"another node offsets the launch, {names} do not finish their drains"
@@ -100,27 +100,27 @@ class _Queue:
 
     def beyond_limits(self) -> list[TerminationRecord]:
         """Return the terminations beside which the limits allow no further one; none where they do."""
-        mine = [one for one in self.front if one.subject.group == self.record.subject.group]
+        mine = [other for other in self.front if other.subject.group == self.record.subject.group]
         if len(mine) >= self.most:
             return mine
         budgets, place = upgrade_budgets(self.policy), self.record.subject.zone
         nodes = [member.zone for group in self.groups.values() for member in group.instances]
-        front = [one.subject.zone for one in self.front]
+        front = [other.subject.zone for other in self.front]
         for zone in (None, place):
             allowed = allowance_among(budgets, nodes, front, reason=DisruptionReason.UPGRADE, zone=zone, now=self.now)
-            if allowed == 0 and (there := [one for one in self.front if zone in {None, one.subject.zone}]):
+            if allowed == 0 and (there := [other for other in self.front if zone in {None, other.subject.zone}]):
                 return there
         return []
 
     def ends(self, timeout: timedelta) -> datetime:
         """Return when the last drain in front gives up, at the latest."""
         claimed = self.record.times.get("claimed", self.now)
-        known = (one.times.get("until", one.times.get("draining", claimed) + timeout) for one in self.front)
+        known = (other.times.get("until", other.times.get("draining", claimed) + timeout) for other in self.front)
         return max((claimed + timeout, *known))
 
     def pause(self) -> int:
         """Return the seconds until the next look: longer the more nodes are in front, and the longer none has begun."""
-        begun = (one.times["draining"] for one in self.front if "draining" in one.times)
+        begun = (other.times["draining"] for other in self.front if "draining" in other.times)
         quiet = self.now - max((self.record.times.get("claimed", self.now), *begun))
         least = max(SHORTEST_PAUSE, A_DRAIN * len(self.front) / self.most, quiet.total_seconds() / 4)
         return min(ceil(least), LONGEST_PAUSE)
@@ -137,9 +137,11 @@ def _queue(situation: Situation, now: datetime, ports: Ports) -> _Queue:
     coming = {*read.unreadable, *(_of_run(run, records, ports.clusters) if run is not None else ())}
     for upgrade in upgrades.values():
         coming |= _requested(upgrade, records)
-    members = [(group, one) for group in groups.values() for one in group.instances]
-    claims = [_as_claimed(group, one, record) for group, one in members if one.id in coming - {record.instance}]
-    front = [one for one in records.values() if one.instance not in coming and comes_before(one, record)]
+    members = [(group, member) for group in groups.values() for member in group.instances]
+    claims = [
+        _as_claimed(group, member, record) for group, member in members if member.id in coming - {record.instance}
+    ]
+    front = [other for other in records.values() if other.instance not in coming and comes_before(other, record)]
     name = record.subject.group or ""
     size = _wanted_size(groups[name], upgrades[name], run, records) if name in groups else 0
     return _Queue(record=record, policy=policy, groups=groups, size=size, front=(*front, *claims), now=now)
@@ -156,8 +158,14 @@ def _wanted_size(
     """
     if upgrade is not None and upgrade.ended is None:
         return upgrade.desired
-    staying = (records[one.id] for one in group.instances if one.id in records and role_of(one.lifecycle) in STAYING)
-    entries = (entry for one in staying if one.status is Status.OPEN for entry in to_offset(one))
+    staying = (
+        records[member.id]
+        for member in group.instances
+        if member.id in records and role_of(member.lifecycle) in STAYING
+    )
+    entries = (
+        entry for termination in staying if termination.status is Status.OPEN for entry in to_offset(termination)
+    )
     surplus = {entry.instance for entry in entries if entry.owner is not SurgeOwner.DISRUPTION}  # those name old nodes
     ahead = run.launched if run is not None else {}
     return group.desired - len(surplus | {new for new, node in ahead.items() if node.group == group.name})
@@ -171,7 +179,7 @@ def comes_before(other: TerminationRecord, record: TerminationRecord) -> bool:
         return False
     if "draining" in other.times or (not only_surplus(other) and other.has(CauseKind.UPGRADE, *VOLUNTARY)):
         return True
-    mine, others = ((one.times.get("claimed", EVER), one.instance) for one in (record, other))
+    mine, others = ((each.times.get("claimed", EVER), each.instance) for each in (record, other))
     return only_surplus(other) and others < mine
 
 
@@ -186,7 +194,7 @@ def _of_run(run: DisruptionRecord, records: Mapping[str, TerminationRecord], clu
     """Return the nodes of an open run that no termination request of it tells of: those to be terminated, from the
     run's claim on, and those that stay, until their taint is removed.
     """
-    going = {one for one in run.under_way if one not in records or not records[one].knows(run_cause(run, one))}
+    going = {node for node in run.under_way if node not in records or not records[node].knows(run_cause(run, node))}
     if not run.staying:
         return going
     kubernetes = clusters.kubernetes(run.cluster)
