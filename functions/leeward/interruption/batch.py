@@ -105,9 +105,9 @@ def process_batch(
     """
     read = [attempt(partial(parse, record.body, received=record.received)) for record in records]
     parsed = named_or_failed(read, ports.instances)
-    lookup = attempt(lambda: look_up_instances([one for one in parsed if isinstance(one, Message)], ports))
+    lookup = attempt(lambda: look_up_instances([message for message in parsed if isinstance(message, Message)], ports))
     if isinstance(lookup, LeewardError):
-        parsed, lookup = [lookup if isinstance(one, Message) else one for one in parsed], Lookup()
+        parsed, lookup = [lookup if isinstance(message, Message) else message for message in parsed], Lookup()
     batch = _Batch(records=records, parsed=parsed, lookup=lookup, ports=ports, workers=workers, each=each)
     parts = tuple(_parts(parsed, lookup))
     results: dict[int, RecordResult] = {}
@@ -288,12 +288,12 @@ def _result(
 ) -> RecordResult:
     mine = [outcomes[key] for key in work.keys]
     decision = work.decision
-    failures = [one for one in mine if isinstance(one, LeewardError)]
+    failures = [outcome for outcome in mine if isinstance(outcome, LeewardError)]
     failures += [error for node in decision.nodes if (error := _not_cordoned(node, lookup, tainting)) is not None]
     if failures:
         why = f"{decision.reason}; {type(failures[0]).__name__}: {failures[0]}"
         decision = replace(decision, outcome=RecordOutcome.RETRY, reason=why)
-    warnings = [one.warning for one in mine if isinstance(one, Done) and one.warning]
+    warnings = [outcome.warning for outcome in mine if isinstance(outcome, Done) and outcome.warning]
     warnings += [
         f"{node.instance} is not tainted yet, the drain will do it: {tainting.failed[node.instance]}"
         for node in decision.nodes

@@ -55,7 +55,7 @@ def contradictions(message: InterruptionMessage, places: Iterable[InstancePlace]
 
 def lags(against: Mapping[str, Contradiction], waited: timedelta) -> bool:
     """Return whether an answer of AWS may still change."""
-    return any(one.outcome_after(waited) is RecordOutcome.RETRY for one in against.values())
+    return any(contradiction.outcome_after(waited) is RecordOutcome.RETRY for contradiction in against.values())
 
 
 def contradiction(message: InterruptionMessage, place: InstancePlace) -> Contradiction | None:

@@ -155,7 +155,7 @@ def _refused(
     nothing can wait in it for a drain.
     """
     first, hook = next(iter(against.values())), hook_of(message)
-    refused = _nothing(message, "; ".join(one.why for one in list(against.values())[:MOST_REASONS]))
+    refused = _nothing(message, "; ".join(contradiction.why for contradiction in list(against.values())[:MOST_REASONS]))
     refused = replace(refused, outcome=RecordOutcome.RETRY if lags(against, waited) else first.outcome)
     if hook is None or not first.answers_hook or refused.outcome is RecordOutcome.RETRY:
         return refused

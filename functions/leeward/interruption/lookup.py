@@ -95,7 +95,7 @@ def name_instances(
     calls for all of them, none without one. `confirmed`: the end is EC2's own, and a reservation that is no active
     block names no instance: a message that AWS has not written drains nothing. Raises the errors of EC2.
     """
-    wanted = {one.block.reservation for one in parsed if isinstance(one, CapacityBlockExpiration)}
+    wanted = {message.block.reservation for message in parsed if isinstance(message, CapacityBlockExpiration)}
     if not wanted:
         return list(parsed)
     ends: Mapping[str, datetime] = {}
@@ -104,8 +104,10 @@ def name_instances(
         wanted &= ends.keys()
     members = instances.in_reservations(sorted(wanted)) if wanted else {}
     return [
-        _with_members(one, ends, members, confirmed=confirmed) if isinstance(one, CapacityBlockExpiration) else one
-        for one in parsed
+        _with_members(message, ends, members, confirmed=confirmed)
+        if isinstance(message, CapacityBlockExpiration)
+        else message
+        for message in parsed
     ]
 
 
@@ -117,7 +119,7 @@ def named_or_failed(
     """
     named = attempt(lambda: name_instances(parsed, instances))
     if isinstance(named, LeewardError):
-        return [named if isinstance(one, CapacityBlockExpiration) else one for one in parsed]
+        return [named if isinstance(message, CapacityBlockExpiration) else message for message in parsed]
     return named
 
 

@@ -27,7 +27,7 @@ def delay_seconds(receives: int) -> int:
 def redeliver_soon(result: BatchResult, ports: Ports) -> str | None:
     """Request an early redelivery. A refusal only means a later delivery; the returned sentence says so for the log."""
     delays: dict[str, dict[str, int]] = {}
-    for record in (one.record for one in result.results if one.decision.outcome is RecordOutcome.RETRY):
+    for record in (handled.record for handled in result.results if handled.decision.outcome is RecordOutcome.RETRY):
         if record.receipt:
             delays.setdefault(record.queue, {})[record.receipt] = delay_seconds(record.receives)
     errors: list[LeewardError] = []

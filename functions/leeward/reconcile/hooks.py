@@ -84,9 +84,11 @@ def settle_hooks(state: ClusterState, ports: Ports, result: ReconcileResult) -> 
     records = required(state.records, "the open records")
     for group, members in members_in(is_held, state.groups.values()):
         with result.isolate(group.name):
-            _keep_waiting(state, group, [records[one.id] for one in members if one.id in records], ports, result)
+            _keep_waiting(
+                state, group, [records[member.id] for member in members if member.id in records], ports, result
+            )
     ending = {
-        group.name: [one for one in members if one.id not in records]
+        group.name: [member for member in members if member.id not in records]
         for group, members in members_in(is_held, state.groups.values())
     }
     with result.isolate(f"{state.cluster}: orphaned hooks"):
@@ -152,9 +154,9 @@ def _settle_endings(
     records = read_records(names, ports.clock, ports.claims, result)
     instances = retry(lambda: ports.instances.describe(names), ports.clock)
     for group in state.groups.values():
-        orphans = [one for one in ending.get(group.name, ()) if one.id not in records.unreadable]
-        orphans = [one for one in orphans if not is_open(records.read.get(one.id))]
-        newer = [one for one in ending.get(group.name, ()) if one.id in records.newer]
+        orphans = [member for member in ending.get(group.name, ()) if member.id not in records.unreadable]
+        orphans = [member for member in orphans if not is_open(records.read.get(member.id))]
+        newer = [member for member in ending.get(group.name, ()) if member.id in records.newer]
         if orphans or newer:
             with result.isolate(group.name):
                 held = hooked(TERMINATING, group, state, ports, result)

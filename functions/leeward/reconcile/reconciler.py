@@ -196,7 +196,7 @@ class _ClusterReconciler:
         """Start executions again: those that can wait for a budget, or all others."""
         now = ports.clock.now()
         mine = [record for record in self.records.values() if record.subject.cluster == self.cluster]
-        restart([one for one in mine if can_wait(one, now) is deferrable], self.executions, ports, self.result)
+        restart([record for record in mine if can_wait(record, now) is deferrable], self.executions, ports, self.result)
 
     def _run(self, passes: Mapping[str, Pass], state: ClusterState, ports: Ports) -> None:
         for name, reconcile in passes.items():

@@ -213,8 +213,8 @@ def _lasts(condition: NodeCondition, fresh: Node, state: ClusterState) -> bool:
     if policy is None:
         return False
     rules = rules_of(policy, state.group_of(fresh), state).conditions
-    same = (one for one in fresh.monitored if (one.type, one.status) == (condition.type, condition.status))
-    return any(rule_for(one, rules) == rule_for(condition, rules) for one in same)
+    same = (known for known in fresh.monitored if (known.type, known.status) == (condition.type, condition.status))
+    return any(rule_for(known, rules) == rule_for(condition, rules) for known in same)
 
 
 def _cools_down(record: TerminationRecord, clock: Clock) -> bool:

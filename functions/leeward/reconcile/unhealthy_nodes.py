@@ -60,13 +60,13 @@ def imported(rules: RepairPolicy, repair: NodeRepair) -> RepairPolicy:
     """Return the rules with EKS' overrides before their own conditions, and with EKS' threshold if it has one."""
     own = [
         RepairCondition(
-            type=one.condition,
-            reason=one.reason,
-            after=timedelta(minutes=one.after),
-            action=ACTIONS.get(one.action, RepairAction.NONE),
+            type=override.condition,
+            reason=override.reason,
+            after=timedelta(minutes=override.after),
+            action=ACTIONS.get(override.action, RepairAction.NONE),
         )
-        for one in repair.overrides
-        if one.condition
+        for override in repair.overrides
+        if override.condition
     ]
     rules = replace(rules, conditions=(*own, *rules.conditions))
     if repair.most_unhealthy is None:
@@ -297,9 +297,9 @@ def _condition(node: Node, rules: RepairPolicy, state: ClusterState, now: dateti
     would have to confirm the end of its pods, so that one waits to be replaced.
     """
     known = (_not_ready(node, rules, now), _impaired(node, rules, state), *_monitored(node, rules, now))
-    conditions = [one for one in known if one is not None]
-    if any(one.condition is None for one in conditions):
-        conditions = [one for one in conditions if not one.reboots]
+    conditions = [condition for condition in known if condition is not None]
+    if any(condition.condition is None for condition in conditions):
+        conditions = [condition for condition in conditions if not condition.reboots]
     return min(conditions, key=lambda one: _rank(one, now), default=None)
 
 

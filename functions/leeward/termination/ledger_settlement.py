@@ -158,8 +158,8 @@ def _own_first(surge: SurgeInstance, record: TerminationRecord, members: list[st
 
 def _other_members(record: TerminationRecord, group: Group, instances: Instances) -> list[str]:
     """Return the other members that stay, the best candidate first."""
-    instances = instances.describe(member.id for member in group.instances)
-    return [member.id for member in capacity_ledger.candidates(group, instances) if member.id != record.instance]
+    described = instances.describe(member.id for member in group.instances)
+    return [member.id for member in capacity_ledger.candidates(group, described) if member.id != record.instance]
 
 
 def _next_member(surge: SurgeInstance, members: Sequence[str], claims: Claims) -> Settlement:

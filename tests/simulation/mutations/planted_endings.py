@@ -22,7 +22,7 @@ OF_ENDINGS = (
     Planted(
         name="a hook runs out while only a newer version can read its record",
         story="does nothing about an instance whose record is not known",
-        edits=(edit("leeward.reconcile.hooks._settle_endings", "if one.id in records.newer]", "if False]"),),
+        edits=(edit("leeward.reconcile.hooks._settle_endings", "if member.id in records.newer]", "if False]"),),
         tests=("tests/simulation/test_two_versions.py",),
     ),
     Planted(
