@@ -108,7 +108,8 @@ class _Step:
     """View of a node during one step, and the work done there."""
 
     def __init__(self, node: Node, drain: DrainContext) -> None:
-        self._node, self._drain = node, drain
+        self._node, self._situation, self._started = node, drain.situation, drain.started
+        self._record, self._policy = drain.record, drain.policy
         self._kubernetes, self._clock = drain.kubernetes, drain.ports.clock
         self.progress = DrainProgress()
         self._surging = ReplicaSurge(drain, self._kubernetes, self.progress.healthy)
@@ -123,10 +124,10 @@ class _Step:
         """List the node's pods and plan. `cached`: the API server may answer from its cache. `budgets`: read those of
         every namespace that has a pod here, else only those already read for an eviction that was refused.
         """
-        record, now, policy = self._drain.record, self._clock.now(), self._drain.policy
+        record, now, policy = self._record, self._clock.now(), self._policy
         options = replace(record.options or BY_POLICY, voluntary=record.has(*VOLUNTARY))
-        ours_hold = self._drain.situation.ours_hold
-        deadline = deadlines.node_deadline(record, policy, self._drain.started, now, ours_hold=ours_hold)
+        ours_hold = self._situation.ours_hold
+        deadline = deadlines.node_deadline(record, policy, self._started, now, ours_hold=ours_hold)
         pods = self._kubernetes.pods_on(self._node.name, cached=cached)
         self._pods = pods
         self._know_daemon_sets(pods)
@@ -139,17 +140,17 @@ class _Step:
             daemon_sets=self._daemon_sets,
             terms=DrainTerms(policy=policy, now=now, deadline=deadline, options=options),
         )
-        if policy.force or role_of(self._drain.situation.lifecycle) not in ENDING:
+        if policy.force or role_of(self._situation.lifecycle) not in ENDING:
             return plan
         # What is left at the end of the drain ends with the instance, or waits as long as a hook holds it.
-        return in_time_for(deadlines.drain_end(record, policy, self._drain.started), plan, now, options)
+        return in_time_for(deadlines.drain_end(record, policy, self._started), plan, now, options)
 
     def reason_not_to_begin(self) -> str:
         """Return why a voluntary drain that has moved no pod yet does not begin, by the last look; empty if it does."""
-        record = self._drain.record
-        if not is_voluntary(record) or has_begun(record, self._drain.situation.lifecycle):
+        record = self._record
+        if not is_voluntary(record) or has_begun(record, self._situation.lifecycle):
             return ""
-        return reason_to_cancel(record, self._drain.policy, self._node, self._pods, self._clock.now())
+        return reason_to_cancel(record, self._policy, self._node, self._pods, self._clock.now())
 
     def pause(self, plan: DrainPlan, quiet: int, now: datetime, release: datetime | None) -> float:
         """Return the seconds until the next read: 1, 2, 4 since the last eviction of a pod, at most 2 if a pod waits
@@ -160,7 +161,7 @@ class _Step:
             return LOOK_AGAIN[0]
         slowest = BLOCKED_PACE if self.progress.blocked_by else len(LOOK_AGAIN) - 1
         seconds = LOOK_AGAIN[min(quiet, slowest)]
-        end = deadlines.drain_end(self._drain.record, self._drain.policy, self._drain.started)
+        end = deadlines.drain_end(self._record, self._policy, self._started)
         due = [moment for moment in (*turn_times(plan), end, release) if moment is not None and moment > now]
         nearest = min(((moment - now).total_seconds() for moment in due), default=seconds)
         return max(min(seconds, nearest), LOOK_AGAIN[0])
@@ -192,7 +193,7 @@ class _Step:
         after that moment, in turns that begin later.
         """
         began, progress = self._clock.now(), self.progress
-        release = deadlines.release_at(self._drain.record, began)
+        release = deadlines.release_at(self._record, began)
         progress.blocked_by = {refused.pod.key: (refused.reason,) for refused in plan.refuse}
         progress.not_asked = 0
         over = min(began + LONGEST_TURN, self.began + LATEST)
@@ -214,7 +215,7 @@ class _Step:
         """Note the answers that have come. `last`: also those that come before the instance is released, and name the
         pods without an answer: the next step asks about them again.
         """
-        release = deadlines.release_at(self._drain.record, self.began)
+        release = deadlines.release_at(self._record, self.began)
         end = self.began + LONGEST
         until = min(end, release) if release is not None and self.began < release else end
         for removal in self._removals.under_way():
@@ -312,13 +313,13 @@ class _Step:
 
     def _forces(self, now: datetime) -> bool:
         """Return whether pods are deleted if their eviction fails: with force, once the drain's time is over."""
-        record, policy = self._drain.record, self._drain.policy
-        return policy.force and deadlines.out_of_time(record, policy, self._drain.started, now) is not None
+        record, policy = self._record, self._policy
+        return policy.force and deadlines.out_of_time(record, policy, self._started, now) is not None
 
     def _removal(self, eviction: Eviction, now: datetime) -> RemovalRequest:
         """Evict the pod as long as that works; with force, delete a pod that was blocked before without another try."""
         forced = self._forces(now)
-        known = any(line.startswith(f"{eviction.pod.key}: ") for line in self._drain.record.blocked_by)
+        known = any(line.startswith(f"{eviction.pod.key}: ") for line in self._record.blocked_by)
         deletes = eviction.removal is PodRemoval.DELETE or (forced and known)
         slow = self._retries.has_failed(eviction) or self._removals.waits_in(eviction.pod.namespace)
         return RemovalRequest(eviction=eviction, began=now, deletes=deletes, forces=forced, slow=slow)

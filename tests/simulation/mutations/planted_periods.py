@@ -356,7 +356,7 @@ OF_STEPS = (
         edits=(
             edit(
                 "leeward.termination.eviction._Step._forces",
-                "return policy.force and deadlines.out_of_time(record, policy, self._drain.started, now) is not None",
+                "return policy.force and deadlines.out_of_time(record, policy, self._started, now) is not None",
                 "return policy.force",
             ),
         ),
