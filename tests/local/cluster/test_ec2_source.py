@@ -90,3 +90,29 @@ def test_the_thread_outlives_a_source_that_fails_and_stops_when_asked():
     thread.stop()
     assert node is not None
     assert is_ready(node)
+
+
+class Listed:
+    """Answers what it is given."""
+
+    def __init__(self) -> None:
+        self.found: list[Instance] = []
+
+    def list_instances(self) -> list[Instance]:
+        return self.found
+
+
+def test_instances_that_have_not_changed_for_long_are_looked_at_less_often_until_the_next_change():
+    now, source, pauses = [0.0], Listed(), []
+    nodes, settings = ModelNodes(Cluster(clock=lambda: now[0])), BridgeSettings(poll_interval=0.5)
+    bridge = NodeBridge(nodes=nodes, source=source, settings=settings)
+    thread = BridgeThread(bridge, lock=threading.RLock(), clock=lambda: now[0])
+    flaky = Flaky()
+    with pytest.raises(ConnectionError):
+        flaky.list_instances()
+    listing = flaky.list_instances()
+    for seconds, found in ((1.0, listing), (5.0, listing), (12.0, listing), (13.0, []), (20.0, []), (24.0, [])):
+        now[0], source.found = seconds, found
+        thread._poll()
+        pauses.append(thread._pause())
+    assert pauses == [0.5, 0.5, 1.5, 0.5, 0.5, 1.5]
