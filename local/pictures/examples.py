@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 from leeward.budgets.healthy_pods import HealthSample, to_json
 from leeward.cli.report.building import build
-from leeward.cli.report.facts import Facts, SeenNode, Story
+from leeward.cli.report.facts import ReportFacts, SeenNode, Story
 from leeward.cli.report.record import RunRecord
 from leeward.model.execution import Execution, ExecutionStatus, Failure, Machine, Step
 from leeward.model.group import ScalingActivity
@@ -46,7 +46,7 @@ def termination() -> RunRecord:
     )
     launched = ScalingActivity(at=after(3), cause="", enters=NEW, ended=after(44))
     return build(
-        Facts(
+        ReportFacts(
             execution=execution,
             steps=steps,
             now=after(128),

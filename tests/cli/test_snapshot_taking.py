@@ -12,7 +12,7 @@ from leeward.adapters import wiring
 from leeward.adapters.folder.files import FILES, read_elements
 from leeward.adapters.folder.policy_files import load_policies
 from leeward.capture import documents
-from leeward.cli.snapshot import Progress
+from leeward.cli.snapshot import SnapshotProgress
 from leeward.errors import AccessDeniedError, ClusterUnreachableError, ObjectGoneError
 from leeward.ports.kubernetes import Listed
 from tests.cli.command import NOON
@@ -361,12 +361,12 @@ def test_a_table_for_people_names_files_counts_and_what_is_missing(leeward, worl
 
 def test_progress_is_asked_to_who_watches_and_when_it_takes_long(capsys):
     moment = [0.0]
-    unwatched = Progress(watched=False, clock=lambda: moment[0])
+    unwatched = SnapshotProgress(watched=False, clock=lambda: moment[0])
     unwatched.wrote("nodes.json", 4)
     assert capsys.readouterr().err == ""
     moment[0] = 5.0
     unwatched.wrote("pods.json", 9)
-    Progress(watched=True, clock=lambda: 0.0).wrote("nodes.json", 4)
+    SnapshotProgress(watched=True, clock=lambda: 0.0).wrote("nodes.json", 4)
     assert capsys.readouterr().err == "leeward: pods.json: 9\nleeward: nodes.json: 4\n"
 
 

@@ -67,7 +67,7 @@ _EXIT_CODES = """exit code: 0 done, 1 refused or blocked (the output says why), 
 leeward help COMMAND explains a command, leeward options shows the options that every command takes."""
 
 
-class Command(Protocol):
+class CommandModule(Protocol):
     """Module of a command. `run` returns the exit code."""
 
     DESCRIPTION: str
@@ -182,7 +182,7 @@ def build_parser(argv: Sequence[str] | None = None) -> Parser:
 
 def _fill(parser: argparse.ArgumentParser, module: str, argv: Sequence[str] | None) -> None:
     """Add the arguments of a command, its general options and its examples; those of an analysis below `inspect`."""
-    command = cast(Command, import_module(f"leeward.cli.{module}"))
+    command = cast(CommandModule, import_module(f"leeward.cli.{module}"))
     parser.description = command.DESCRIPTION
     parser.set_defaults(run=command.run)
     command.add_arguments(parser)

@@ -57,7 +57,7 @@ class Records:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sample:
+class MetricSample:
     """One value of a metric."""
 
     name: str
@@ -101,7 +101,7 @@ def _read(arguments: argparse.Namespace) -> Records:
     )
 
 
-def samples(records: Records, now: datetime) -> Iterator[Sample]:
+def samples(records: Records, now: datetime) -> Iterator[MetricSample]:
     """Yield the values of every metric, in the order of `HELP`."""
     cluster = {"cluster": records.cluster}
     found = [*_terminations(records.terminations, now), *_upgrades(records.upgrades), *_run(records.run)]
@@ -110,7 +110,7 @@ def samples(records: Records, now: datetime) -> Iterator[Sample]:
     found.append(("leeward_metrics_timestamp_seconds", {}, now.timestamp()))
     order = {name: number for number, name in enumerate(HELP)}
     for name, labels, value in sorted(found, key=lambda each: (order[each[0]], sorted(each[1].items()))):
-        yield Sample(name=name, labels={**cluster, **labels}, value=value)
+        yield MetricSample(name=name, labels={**cluster, **labels}, value=value)
 
 
 def _terminations(records: Iterable[TerminationRecord], now: datetime) -> Iterator[tuple[str, Labels, float]]:
@@ -157,7 +157,7 @@ def _run(record: DisruptionRecord | None) -> Iterator[tuple[str, Labels, float]]
         yield "leeward_disruption_run_ended_timestamp_seconds", outcome, record.ended.timestamp()
 
 
-def exposition(found: Sequence[Sample]) -> str:
+def exposition(found: Sequence[MetricSample]) -> str:
     """Return the text: HELP and TYPE of each metric that has a value, then its samples. `found`: in their order."""
     lines: list[str] = []
     last = ""
@@ -175,7 +175,7 @@ def _escaped(value: str) -> str:
     return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
-def _document(found: Iterable[Sample]) -> dict[str, Any]:
+def _document(found: Iterable[MetricSample]) -> dict[str, Any]:
     return {"metrics": [{"name": one.name, "labels": dict(one.labels), "value": one.value} for one in found]}
 
 

@@ -72,12 +72,12 @@ def run(arguments: argparse.Namespace) -> int:
     keep = partial(kept, user_data=not arguments.no_user_data)
     capture = Capture(live_ports(arguments), raw, arguments.cluster, arguments.now, keep)
     _check_cluster(capture, arguments)
-    taken = take(capture, folder, Progress(watched=sys.stderr.isatty()))
+    taken = take(capture, folder, SnapshotProgress(watched=sys.stderr.isatty()))
     emit(to_json(taken), arguments.view, lambda: _report(taken))
     return 1 if taken.missing else 0
 
 
-class Progress:
+class SnapshotProgress:
     """Progress lines on standard error. `watched`: on a terminal, which shows every file from the first on."""
 
     def __init__(self, *, watched: bool, clock: Callable[[], float] = time.monotonic) -> None:
@@ -93,7 +93,7 @@ class Progress:
         tell(sentence)
 
 
-def take(capture: Capture, folder: SnapshotFolder, progress: Progress) -> Taken:
+def take(capture: Capture, folder: SnapshotFolder, progress: SnapshotProgress) -> Taken:
     """Write every file that a snapshot may have."""
     taken = Taken(to=folder.path)
     for name, file in FILES.items():
@@ -131,7 +131,7 @@ def _check_cluster(capture: Capture, arguments: argparse.Namespace) -> None:
 
 
 def _one(
-    taken: Taken, name: str, command: str, write: Callable[[], int], folder: SnapshotFolder, progress: Progress
+    taken: Taken, name: str, command: str, write: Callable[[], int], folder: SnapshotFolder, progress: SnapshotProgress
 ) -> None:
     try:
         taken.files[name] = write()
@@ -145,7 +145,7 @@ def _one(
         progress.wrote(name, taken.files[name])
 
 
-def _policies(taken: Taken, capture: Capture, folder: SnapshotFolder, progress: Progress) -> None:
+def _policies(taken: Taken, capture: Capture, folder: SnapshotFolder, progress: SnapshotProgress) -> None:
     """Write the deployed policies. Without any, no file is written, and users who try Leeward put their own there."""
     documents: list[Any] = []
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from leeward.cli.report.execution_events import marks_of
-from leeward.cli.report.facts import EARLIER, Facts
+from leeward.cli.report.facts import EARLIER, ReportFacts
 from leeward.cli.report.lanes import guessed, node_lanes
 from leeward.cli.report.outcome import outcome
 from leeward.cli.report.record import RunRecord, Source
@@ -31,7 +31,7 @@ OBSERVED = (
 )
 
 
-def build(facts: Facts) -> RunRecord:
+def build(facts: ReportFacts) -> RunRecord:
     """Build the record up to the execution's end, or up to now while it runs."""
     start = _start(facts)
     return RunRecord(
@@ -47,7 +47,7 @@ def build(facts: Facts) -> RunRecord:
     )
 
 
-def _start(facts: Facts) -> datetime:
+def _start(facts: ReportFacts) -> datetime:
     """Return the start of the chart: the cause of a termination is a moment older than its execution."""
     begin = facts.execution.started
     if facts.execution.machine is Machine.TERMINATION:
@@ -56,7 +56,7 @@ def _start(facts: Facts) -> datetime:
     return facts.start(begin)
 
 
-def _about(facts: Facts) -> str:
+def _about(facts: ReportFacts) -> str:
     one = facts.execution
     last = facts.steps[-1].state if facts.steps else ""
     how = _WORDS[one.status]
@@ -67,7 +67,7 @@ def _about(facts: Facts) -> str:
     return f"{one.name} of {one.machine.named}: {how}"
 
 
-def _notes(facts: Facts, start: datetime) -> Iterator[str]:
+def _notes(facts: ReportFacts, start: datetime) -> Iterator[str]:
     yield from facts.missing
     names = guessed(facts, start)
     if names:

@@ -11,7 +11,7 @@ from leeward.cli.report.glyphs import glyph
 from leeward.cli.report.layout import LARGE, MANY_NODES, NARROW, WIDE, Lanes, Numbered, Scale, clusters, lanes, ticks
 from leeward.cli.report.record import NodeLane, Phase, RunRecord, Span, WorkloadLane
 from leeward.cli.report.style import PATTERNS
-from leeward.cli.report.texts import Clock, count, day, length, safe
+from leeward.cli.report.texts import ReportClock, count, day, length, safe
 
 _BAR = 18.0
 _LABEL_CHARACTER = 7.4  # pixels of one at 12 px, generously
@@ -25,7 +25,7 @@ def chart(record: RunRecord) -> str:
     """Return the whole chart."""
     scale = Scale.of(record)
     low = len(record.nodes) > MANY_NODES
-    body = "".join(_lanes(lanes(record), scale, Clock.of(record), low=low))
+    body = "".join(_lanes(lanes(record), scale, ReportClock.of(record), low=low))
     return (
         f'<div class="chart" role="group" aria-label="timeline of nodes and workloads">{PATTERNS}{_axis(scale)}'
         f'<div class="lines" aria-hidden="true">{_grid(scale)}</div>{body}{_axis(scale, " last")}</div>'
@@ -58,7 +58,7 @@ def _grid(scale: Scale) -> str:
     )
 
 
-def _lanes(drawn: Lanes, scale: Scale, times: Clock, *, low: bool) -> Iterator[str]:
+def _lanes(drawn: Lanes, scale: Scale, times: ReportClock, *, low: bool) -> Iterator[str]:
     """Yield every lane, from above."""
     if drawn.run:
         yield _lane("run", "the run", "", _track(30, _marks(drawn.run, scale, 15, times)))
@@ -81,7 +81,7 @@ def _track(height: float, inner: str) -> str:
     return f'<svg class="track" width="100%" height="{height:g}">{inner}</svg>'
 
 
-def _marks(marks: Sequence[Numbered], scale: Scale, y: float, times: Clock) -> str:
+def _marks(marks: Sequence[Numbered], scale: Scale, y: float, times: ReportClock) -> str:
     if not marks:
         return ""
     return "".join(
@@ -90,7 +90,7 @@ def _marks(marks: Sequence[Numbered], scale: Scale, y: float, times: Clock) -> s
     )
 
 
-def _node(node: NodeLane, marks: Sequence[Numbered], scale: Scale, times: Clock, *, low: bool) -> str:
+def _node(node: NodeLane, marks: Sequence[Numbered], scale: Scale, times: ReportClock, *, low: bool) -> str:
     """Draw a node: its marks stand above the bar; many nodes without marks stand close together."""
     top = _MARKS if marks else 0.0
     bars = "".join(_span(node, span, scale, top, times) for span in node.spans)
@@ -100,7 +100,7 @@ def _node(node: NodeLane, marks: Sequence[Numbered], scale: Scale, times: Clock,
     return _lane("node low" if close else "node", node.name, facts, track)
 
 
-def _span(node: NodeLane, span: Span, scale: Scale, top: float, times: Clock) -> str:
+def _span(node: NodeLane, span: Span, scale: Scale, top: float, times: ReportClock) -> str:
     left, right = scale.x(span.begin), scale.x(span.end)
     if not scale.shows(span.begin, span.end):
         return ""
@@ -128,7 +128,7 @@ def _label(word: str, left: float, width: float, top: float) -> str:
     return "" if shown is None else f'<text{shown} x="{left:g}%" dx="5" y="{top + 13.2:g}">{word}</text>'
 
 
-def _workload(workload: WorkloadLane, marks: Sequence[Numbered], scale: Scale, times: Clock) -> str:
+def _workload(workload: WorkloadLane, marks: Sequence[Numbered], scale: Scale, times: ReportClock) -> str:
     """Draw the curve of a workload; one that never changed and has no marks is low and has no labels."""
     steps = _steps(workload, scale)
     steady = not marks and len({ready for _, _, ready, _ in steps}) == 1
@@ -209,7 +209,7 @@ def _below(workload: WorkloadLane, steps: Sequence[_Step], y: Callable[[int], fl
     return "".join(boxes)
 
 
-def _area(workload: WorkloadLane, step: _Step, y: Callable[[int], float], base: float, times: Clock) -> str:
+def _area(workload: WorkloadLane, step: _Step, y: Callable[[int], float], base: float, times: ReportClock) -> str:
     left, right, ready, since = step
     minimum = "" if workload.minimum is None else f", PDB minimum {workload.minimum}"
     title = f"{workload.name}: {ready} of {workload.desired} ready{minimum}\nsince {times.moment(since)}"

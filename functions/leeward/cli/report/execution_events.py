@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from leeward.cli.report.affected_nodes import own_cause
-from leeward.cli.report.facts import Facts
+from leeward.cli.report.facts import ReportFacts
 from leeward.cli.report.node_markers import cut_short, failures_of, of_node, shape
 from leeward.cli.report.record import Mark, MarkKind
 from leeward.model.execution import ExecutionStatus, Machine
@@ -59,7 +59,7 @@ _FROM_OUTSIDE = frozenset(
 )
 
 
-def marks_of(facts: Facts, start: datetime) -> tuple[Mark, ...]:
+def marks_of(facts: ReportFacts, start: datetime) -> tuple[Mark, ...]:
     """Return the marks in the order of time, all within the period that is drawn."""
     found = [
         *(mark for name, stories in facts.stories.items() for mark in of_node(name, stories, facts)),
@@ -72,7 +72,7 @@ def marks_of(facts: Facts, start: datetime) -> tuple[Mark, ...]:
     return tuple(sorted((*_causes(facts, start), *within), key=lambda mark: mark.at))
 
 
-def _causes(facts: Facts, start: datetime) -> Iterator[Mark]:
+def _causes(facts: ReportFacts, start: datetime) -> Iterator[Mark]:
     """Yield the causes for which nodes are terminated; for a termination also those long before it. The own cause of an
     upgrade or run is left out: the chart shows that itself.
     """
@@ -89,7 +89,7 @@ def _causes(facts: Facts, start: datetime) -> Iterator[Mark]:
                 yield Mark(at=cause.at, kind=kind, node=facts.name_of(name), text=cut_short(_said(cause)))
 
 
-def _offsets_its_own(cause: Cause, facts: Facts) -> bool:
+def _offsets_its_own(cause: Cause, facts: ReportFacts) -> bool:
     """Return whether an old node's end offsets a new one of the upgrade or run: bookkeeping, not news."""
     return cause.kind is CauseKind.SURPLUS and facts.execution.machine is not Machine.TERMINATION
 
@@ -107,7 +107,7 @@ def _said(cause: Cause) -> str:
     return f"{cause.kind.value}{f': {cause.reason}' if cause.reason else ''}{hook}{deadline}"
 
 
-def _of_machine(facts: Facts) -> Iterator[Mark]:
+def _of_machine(facts: ReportFacts) -> Iterator[Mark]:
     """Yield the steps of an upgrade or a run, whenever one of them reports something new."""
     last: dict[str, str] = {}
     known: set[tuple[str, str]] = set()
@@ -132,7 +132,7 @@ def _kind(onward: str) -> MarkKind:
     return MarkKind.FAULT if onward in _FAULTS else MarkKind.DECISION
 
 
-def _failed_launches(facts: Facts) -> Iterator[Mark]:
+def _failed_launches(facts: ReportFacts) -> Iterator[Mark]:
     """Yield one mark for each reason that Auto Scaling gave: it retries every few minutes."""
     known: dict[tuple[str, str], datetime] = {}
     for group, activities in facts.activities.items():
@@ -143,7 +143,7 @@ def _failed_launches(facts: Facts) -> Iterator[Mark]:
         yield Mark(at=at, kind=MarkKind.FAULT, text=cut_short(f"{group}: {why}"))
 
 
-def _events(facts: Facts) -> Iterator[Mark]:
+def _events(facts: ReportFacts) -> Iterator[Mark]:
     """Yield the Events that Leeward wrote about the drawn nodes, unless another mark shows the same more exactly."""
     drawn = {facts.name_of(name): name for name in facts.touched}
     for event in facts.events:
@@ -161,7 +161,7 @@ def _events(facts: Facts) -> Iterator[Mark]:
         yield Mark(at=at, kind=kind, node=event.about, text=cut_short(f"{event.reason}: {event.message}"))
 
 
-def _ending(facts: Facts) -> Iterator[Mark]:
+def _ending(facts: ReportFacts) -> Iterator[Mark]:
     """Yield how the execution ended, in the words of its last state."""
     one = facts.execution
     if one.stopped is None:

@@ -83,7 +83,7 @@ class Story:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class ReportFacts:
     """Facts of one execution. `touched`: the affected instances, in the order in which they were found; `terminations`,
     `stories`, `instances` and `nodes` by instance, `activities` by group; `events`: those of Leeward, `joined`: when
     kubelets reported NodeReady, by node: each name may have had several nodes, as addresses are given out again.

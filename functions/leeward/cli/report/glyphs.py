@@ -2,13 +2,13 @@
 
 from leeward.cli.report.layout import Cluster
 from leeward.cli.report.record import MarkKind
-from leeward.cli.report.texts import Clock, safe
+from leeward.cli.report.texts import ReportClock, safe
 
 # The most important mark gives a shared glyph its shape and number.
 _WEIGHT = (MarkKind.FAULT, MarkKind.BLOCKED, MarkKind.EVENT, MarkKind.DECISION)
 
 
-def glyph(cluster: Cluster, y: float, times: Clock) -> str:
+def glyph(cluster: Cluster, y: float, times: ReportClock) -> str:
     """Draw the glyph of a cluster, centred at `y` of its track: shape, number and link are those of its most important
     mark, so that the glyph and its row in the table agree.
     """

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 
 from leeward.cli.report.affected_nodes import own_cause
-from leeward.cli.report.facts import Facts
+from leeward.cli.report.facts import ReportFacts
 from leeward.cli.report.record import NodeLane, Phase, Span
 from leeward.model.execution import Machine, Step
 from leeward.model.group import ScalingActivity
@@ -43,12 +43,12 @@ class Leaving:
         return min(self.times.values(), default=None)
 
 
-def node_lanes(facts: Facts, start: datetime) -> tuple[NodeLane, ...]:
+def node_lanes(facts: ReportFacts, start: datetime) -> tuple[NodeLane, ...]:
     """Return one lane for each affected instance, from the facts within the period that is drawn."""
     return tuple(_lane(name, facts, start) for name in facts.touched)
 
 
-def guessed(facts: Facts, start: datetime) -> tuple[str, ...]:
+def guessed(facts: ReportFacts, start: datetime) -> tuple[str, ...]:
     """Return the nodes that were launched in that time and whose Ready time no source has any more: the time at which
     Auto Scaling reported them in service stands for it.
     """
@@ -56,7 +56,7 @@ def guessed(facts: Facts, start: datetime) -> tuple[str, ...]:
     return tuple(facts.name_of(name) for name in came if _ready(name, facts) is None and _in_service(name, facts))
 
 
-def _lane(name: str, facts: Facts, start: datetime) -> NodeLane:
+def _lane(name: str, facts: ReportFacts, start: datetime) -> NodeLane:
     record, instance, node = facts.terminations.get(name), facts.instances.get(name), facts.nodes.get(name)
     subject = record.subject if record else None
     known = subject.capacity_type if subject else instance.capacity_type if instance else None
@@ -70,7 +70,7 @@ def _lane(name: str, facts: Facts, start: datetime) -> NodeLane:
     )
 
 
-def _spans(name: str, facts: Facts, start: datetime) -> Iterator[Span]:
+def _spans(name: str, facts: ReportFacts, start: datetime) -> Iterator[Span]:
     """Yield its phases up to its first termination, then each termination; between them it is in service."""
     ends = _terminations(name, facts)
     begins = [one.begin for one in ends if one.begin is not None]
@@ -83,7 +83,7 @@ def _spans(name: str, facts: Facts, start: datetime) -> Iterator[Span]:
             yield Span(phase=Phase.READY, begin=one.back, end=last)
 
 
-def _coming(name: str, facts: Facts, start: datetime) -> dict[Phase, datetime]:
+def _coming(name: str, facts: ReportFacts, start: datetime) -> dict[Phase, datetime]:
     """Return the launch within the period, or service since before; an empty mapping where neither is known."""
     birth = _birth(name, facts)
     if birth is not None and birth >= start:
@@ -92,7 +92,7 @@ def _coming(name: str, facts: Facts, start: datetime) -> dict[Phase, datetime]:
     return {Phase.READY: start} if _served(name, facts) else {}
 
 
-def _birth(name: str, facts: Facts) -> datetime | None:
+def _birth(name: str, facts: ReportFacts) -> datetime | None:
     """Return when it was requested: as the requester recorded, else by the group's history, else EC2's launch time."""
     asked = [
         record.times["replacement"]
@@ -105,7 +105,7 @@ def _birth(name: str, facts: Facts) -> datetime | None:
     return min(known, default=None)
 
 
-def _ready(name: str, facts: Facts) -> datetime | None:
+def _ready(name: str, facts: ReportFacts) -> datetime | None:
     """Return when its Node first became Ready, if a source still has it: its kubelet's Event, or its condition, which
     holds only the last time. An Event older than its launch is of an earlier node of that name.
     """
@@ -115,12 +115,12 @@ def _ready(name: str, facts: Facts) -> datetime | None:
     return min((at for at in known if at is not None and birth.replace(microsecond=0) <= at <= facts.end), default=None)
 
 
-def _in_service(name: str, facts: Facts) -> datetime | None:
+def _in_service(name: str, facts: ReportFacts) -> datetime | None:
     ended = [one.ended for one in _of(name, facts) if one.enters == name and one.ended and not one.failed]
     return min(ended, default=None)
 
 
-def _served(name: str, facts: Facts) -> bool:
+def _served(name: str, facts: ReportFacts) -> bool:
     """Return whether it was in service: it had joined before, was not found unhealthy, and no earlier execution of the
     upgrade may have cordoned it.
     """
@@ -136,7 +136,7 @@ def _attempt(steps: Sequence[Step]) -> int:
     return max((int(step.output.get("attempt") or 0) for step in steps), default=0)
 
 
-def _terminations(name: str, facts: Facts) -> list[Leaving]:
+def _terminations(name: str, facts: ReportFacts) -> list[Leaving]:
     """Return its terminations from the histories of its executions; the record completes the attempt that it belongs
     to. Without either, from its group's history alone.
     """
@@ -155,7 +155,7 @@ def _terminations(name: str, facts: Facts) -> list[Leaving]:
     return _cordoned(name, facts, [one for one in found if one.begin is not None and one.begin <= facts.end])
 
 
-def _within(record: TerminationRecord, facts: Facts) -> bool:
+def _within(record: TerminationRecord, facts: ReportFacts) -> bool:
     """Return whether the record covers this period: one that was reopened later does not."""
     claimed = record.times.get("claimed")
     return claimed is None or claimed <= facts.end
@@ -187,7 +187,7 @@ def _of_story(steps: Sequence[Step]) -> Leaving:
     return Leaving(times=times, back=back)
 
 
-def _cordoned(name: str, facts: Facts, found: list[Leaving]) -> list[Leaving]:
+def _cordoned(name: str, facts: ReportFacts, found: list[Leaving]) -> list[Leaving]:
     """Add the cordon: upgrades and runs cordon their nodes long before these drain."""
     state = _CORDONS.get(facts.execution.machine)
     at = next((step.left for step in facts.steps if step.state == state and step.left), None)
@@ -200,7 +200,7 @@ def _cordoned(name: str, facts: Facts, found: list[Leaving]) -> list[Leaving]:
     return [Leaving(times={**first.times, Phase.CORDONED: at}, back=first.back), *others] if earlier else found
 
 
-def _was_cordoned(name: str, facts: Facts) -> bool:
+def _was_cordoned(name: str, facts: ReportFacts) -> bool:
     record, node = facts.terminations.get(name), facts.nodes.get(name)
     if facts.disruption is not None and name in facts.disruption.nodes.values():
         return True
@@ -210,12 +210,12 @@ def _was_cordoned(name: str, facts: Facts) -> bool:
     return any(own_cause(one, facts.execution, facts.group, facts.cluster, facts.number, name) for one in causes)
 
 
-def _of(name: str, facts: Facts) -> Iterator[ScalingActivity]:
+def _of(name: str, facts: ReportFacts) -> Iterator[ScalingActivity]:
     every = (one for activities in facts.activities.values() for one in activities)
     return (one for one in every if name in (one.enters, one.leaves))
 
 
-def _group(name: str, facts: Facts) -> str:
+def _group(name: str, facts: ReportFacts) -> str:
     for group, activities in facts.activities.items():
         if any(name in (one.enters, one.leaves) for one in activities):
             return group

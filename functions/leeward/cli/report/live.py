@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from leeward.cli.report import affected_nodes
-from leeward.cli.report.facts import EARLIER, Facts, SeenEvent, SeenNode, Story
+from leeward.cli.report.facts import EARLIER, ReportFacts, SeenEvent, SeenNode, Story
 from leeward.errors import AccessDeniedError, InvalidInputError, LeewardError
 from leeward.model.counts import count_of
 from leeward.model.execution import Execution, Machine, Step
@@ -42,13 +42,13 @@ class RequestedExecution:
     account: str | None = None
 
 
-def gather(what: RequestedExecution, cluster: str, now: datetime, ports: Ports, past: PastExecutions) -> Facts:
+def gather(what: RequestedExecution, cluster: str, now: datetime, ports: Ports, past: PastExecutions) -> ReportFacts:
     """Gather every fact of the execution that can still be read. Raises InvalidInputError where there is none of that
     name, or it is of another cluster, and AccessDeniedError naming the permission.
     """
     execution, steps = find_execution(what, ports.claims, past)
     reader = _FactReader(ports=ports, past=past)
-    facts = Facts(execution=execution, steps=steps, now=now, cluster=cluster)
+    facts = ReportFacts(execution=execution, steps=steps, now=now, cluster=cluster)
     match execution.machine:
         case Machine.TERMINATION:
             facts = _of_termination(facts, reader)
@@ -88,7 +88,7 @@ class _FactReader:
             return None
 
 
-def _check_cluster(facts: Facts, cluster: str) -> None:
+def _check_cluster(facts: ReportFacts, cluster: str) -> None:
     """Check the cluster: a deployment serves several, and names of nodes and groups belong to one of them."""
     other = _cluster_of(facts)
     if other and other != cluster:
@@ -97,7 +97,7 @@ def _check_cluster(facts: Facts, cluster: str) -> None:
         )
 
 
-def _cluster_of(facts: Facts) -> str:
+def _cluster_of(facts: ReportFacts) -> str:
     """Return the cluster that the record or the input names, empty where neither is there."""
     match facts.execution.machine:
         case Machine.TERMINATION:
@@ -109,7 +109,7 @@ def _cluster_of(facts: Facts) -> str:
             return str(facts.execution.given.get("cluster") or "")
 
 
-def _of_termination(facts: Facts, reader: _FactReader) -> Facts:
+def _of_termination(facts: ReportFacts, reader: _FactReader) -> ReportFacts:
     name = affected_nodes.instance_of(facts.execution)
     attempt = affected_nodes.attempt_of(facts.execution, facts.steps)
     records = reader.mapping("the termination record", lambda: reader.ports.claims.read_all([name] if name else []))
@@ -134,7 +134,7 @@ def _of_termination(facts: Facts, reader: _FactReader) -> Facts:
     )
 
 
-def _of_upgrade(facts: Facts, reader: _FactReader) -> Facts:
+def _of_upgrade(facts: ReportFacts, reader: _FactReader) -> ReportFacts:
     group = affected_nodes.group_of(facts.execution)
     record = reader.optional("the upgrade's record", lambda: reader.ports.upgrades.read(group) if group else None)
     if record is not None and not affected_nodes.is_its_upgrade(record, facts.execution, facts.end):
@@ -152,7 +152,7 @@ def _of_upgrade(facts: Facts, reader: _FactReader) -> Facts:
     return _with_terminations(replace(facts, touched=names), reader)
 
 
-def _of_disruption(facts: Facts, reader: _FactReader) -> Facts:
+def _of_disruption(facts: ReportFacts, reader: _FactReader) -> ReportFacts:
     cluster, number = affected_nodes.disruption_of(facts.execution, facts.steps)
     record = reader.optional("the run's record", lambda: reader.ports.disruptions.read(cluster) if cluster else None)
     facts = replace(facts, number=number)
@@ -180,11 +180,13 @@ def _of_disruption(facts: Facts, reader: _FactReader) -> Facts:
     return _with_terminations(replace(facts, touched=names, activities=kept), reader)
 
 
-def _entered(activities: Sequence[ScalingActivity], facts: Facts) -> tuple[str, ...]:
+def _entered(activities: Sequence[ScalingActivity], facts: ReportFacts) -> tuple[str, ...]:
     return affected_nodes.moved([one for one in activities if one.enters], facts.execution.started, facts.end)
 
 
-def _activities(groups: Iterable[str], facts: Facts, reader: _FactReader) -> Mapping[str, Sequence[ScalingActivity]]:
+def _activities(
+    groups: Iterable[str], facts: ReportFacts, reader: _FactReader
+) -> Mapping[str, Sequence[ScalingActivity]]:
     """Return the scaling activities of each group since the earliest moment that the chart may show: a node that was
     launched just before the execution has its launch there.
     """
@@ -196,7 +198,7 @@ def _activities(groups: Iterable[str], facts: Facts, reader: _FactReader) -> Map
     return reader.mapping("scaling activities", read)
 
 
-def _with_terminations(facts: Facts, reader: _FactReader) -> Facts:
+def _with_terminations(facts: ReportFacts, reader: _FactReader) -> ReportFacts:
     """Add the records of all touched instances, and the histories of their own executions."""
     records = reader.mapping("termination records", lambda: dict(reader.ports.claims.read_all(facts.touched)))
     gone = [
@@ -212,7 +214,7 @@ def _with_terminations(facts: Facts, reader: _FactReader) -> Facts:
     return replace(facts, stories=stories)
 
 
-def _leaving(facts: Facts) -> list[ScalingActivity]:
+def _leaving(facts: ReportFacts) -> list[ScalingActivity]:
     return [one for activities in facts.activities.values() for one in activities if one.leaves in facts.touched]
 
 
@@ -232,7 +234,7 @@ def _stories(attempts: Mapping[str, int], reader: _FactReader) -> Mapping[str, S
     return found
 
 
-def _with_the_cluster(facts: Facts, reader: _FactReader) -> Facts:
+def _with_the_cluster(facts: ReportFacts, reader: _FactReader) -> ReportFacts:
     """Add the nodes that still exist, and Events, which most clusters keep for an hour."""
 
     def nodes() -> Mapping[str, SeenNode]:

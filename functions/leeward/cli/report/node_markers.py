@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 
-from leeward.cli.report.facts import Facts, Story
+from leeward.cli.report.facts import ReportFacts, Story
 from leeward.cli.report.record import Mark, MarkKind
 from leeward.cli.report.texts import length
 from leeward.model.blocked import BlockedLine
@@ -22,7 +22,7 @@ _REQUESTS = frozenset({"Terminate", "TerminateBeforeDrain"})  # which the phases
 _VARIES = re.compile(r"i-[0-9a-f]+|\d+")
 
 
-def of_node(name: str, stories: Sequence[Story], facts: Facts) -> Iterator[Mark]:
+def of_node(name: str, stories: Sequence[Story], facts: ReportFacts) -> Iterator[Mark]:
     """Yield all marks of a termination; for an upgrade or a run only those that it does not decide itself."""
     record, node = facts.terminations.get(name), facts.name_of(name)
     for story in stories:

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from leeward.cli.report.affected_nodes import own_cause
 from leeward.cli.report.causes import WAS, main_cause, main_kind
-from leeward.cli.report.facts import Facts
+from leeward.cli.report.facts import ReportFacts
 from leeward.cli.report.texts import count, length, shortened
 from leeward.disruption.savings import dollars
 from leeward.model.execution import ExecutionStatus, Machine, Step
@@ -21,7 +21,7 @@ LET_GO = ", let go although "  # of a drain that ran out of time
 _ENDS = {"Upgraded": "was upgraded", "Aborted": "the upgrade was aborted", "RolledBack": "was rolled back"}
 
 
-def outcome(facts: Facts) -> str:
+def outcome(facts: ReportFacts) -> str:
     """Return the headline, empty where nothing is known that a count of nodes does not say."""
     match facts.execution.machine:
         case Machine.TERMINATION:
@@ -32,7 +32,7 @@ def outcome(facts: Facts) -> str:
             return _disruption(facts)
 
 
-def _termination(facts: Facts) -> str:
+def _termination(facts: ReportFacts) -> str:
     name = facts.touched[0] if facts.touched else ""
     record, steps = _own_record(name, facts), facts.steps
     kind, node = _kind(record, steps), facts.name_of(name)
@@ -47,7 +47,7 @@ def _termination(facts: Facts) -> str:
     return f"{node} {WAS[kind]}. {_effect(record, steps)}"
 
 
-def _own_record(name: str, facts: Facts) -> TerminationRecord | None:
+def _own_record(name: str, facts: ReportFacts) -> TerminationRecord | None:
     """Return the termination record, if it is of this execution's attempt."""
     record = facts.terminations.get(name)
     attempts = [story.attempt for story in facts.stories.get(name, ())]
@@ -121,13 +121,13 @@ def _seconds(span: timedelta) -> str:
     return f"{round(span.total_seconds())} s" if span <= IN_SECONDS else length(span)
 
 
-def _last_why(facts: Facts) -> str:
+def _last_why(facts: ReportFacts) -> str:
     """Return the last step's reason as a headline has space for it: nodes by name, the rest is in the table."""
     said = next((step.why for step in reversed(facts.steps) if step.why), "no reason was given")
     return shortened(_INSTANCE.sub(lambda found: facts.name_of(found[0]), said))
 
 
-def _upgrade(facts: Facts) -> str:
+def _upgrade(facts: ReportFacts) -> str:
     last = facts.steps[-1].state if facts.steps else ""
     if not facts.group:
         return ""
@@ -141,7 +141,7 @@ def _upgrade(facts: Facts) -> str:
     return f"{facts.group}: the upgrade stopped with {error}. {_sums(facts)} before that."
 
 
-def _disruption(facts: Facts) -> str:
+def _disruption(facts: ReportFacts) -> str:
     run = f"Disruption run {facts.number} of {facts.cluster}" if facts.number else ""
     if not run:
         return ""
@@ -156,7 +156,7 @@ def _disruption(facts: Facts) -> str:
     return f"{run}{by}: {_sums(facts)} in {length(facts.end - facts.execution.started)}.{saves}"
 
 
-def _finished(facts: Facts) -> list[TerminationRecord]:
+def _finished(facts: ReportFacts) -> list[TerminationRecord]:
     """Return the terminations that the upgrade or run itself caused and that have ended."""
     where = (facts.group, facts.cluster, facts.number)
     return [
@@ -167,7 +167,7 @@ def _finished(facts: Facts) -> list[TerminationRecord]:
     ]
 
 
-def _sums(facts: Facts) -> str:
+def _sums(facts: ReportFacts) -> str:
     ended = _finished(facts)
     pods = sum(record.pods_evicted for record in ended)
     return f"{count(len(ended), 'old node')} left, {count(pods, 'pod')} moved"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from leeward.cli.report.glyphs import numbered_shape
 from leeward.cli.report.layout import Numbered, numbered_marks
 from leeward.cli.report.record import Mark, NodeLane, RunRecord, Source, Span, WorkloadLane
-from leeward.cli.report.texts import SHORT, Clock, clock, count, length, safe, shortened, without_announcement
+from leeward.cli.report.texts import SHORT, ReportClock, clock, count, length, safe, shortened, without_announcement
 
 MOST_SAMPLES = 12  # of a workload in its row; the others open below them
 Cell = tuple[str, str]  # class, HTML
@@ -15,7 +15,7 @@ Cell = tuple[str, str]  # class, HTML
 
 def marks_section(record: RunRecord) -> str:
     """Return the table of the marks, then the closed list of Leeward's own steps."""
-    times = Clock.of(record)
+    times = ReportClock.of(record)
     rows = [(f"mark-{one.number}", tuple(_mark(one, record, times))) for one in numbered_marks(record)]
     found = table(("", "when", "after", "where", "what"), rows, none="No marks.")
     inner = [mark for mark in record.marks if mark.internal]
@@ -28,7 +28,7 @@ def marks_section(record: RunRecord) -> str:
     )
 
 
-def _mark(numbered: Numbered, record: RunRecord, times: Clock) -> Iterator[Cell]:
+def _mark(numbered: Numbered, record: RunRecord, times: ReportClock) -> Iterator[Cell]:
     mark = numbered.mark
     after = mark.at - record.start
     since = f"-{length(-after)}" if mark.at < record.start else length(after)
@@ -59,20 +59,20 @@ def _text(text: str) -> str:
 
 def nodes_section(record: RunRecord) -> str:
     """Return the table of the nodes, a row for each with all its phases."""
-    times = Clock.of(record)
+    times = ReportClock.of(record)
     nodes = sorted(record.nodes, key=lambda one: (one.zone, one.group, one.name))
     rows = [(f"node-{number}", tuple(_node(node, times))) for number, node in enumerate(nodes, start=1)]
     return table(("node", "group", "phases"), rows, none="No nodes.")
 
 
-def _node(node: NodeLane, times: Clock) -> Iterator[Cell]:
+def _node(node: NodeLane, times: ReportClock) -> Iterator[Cell]:
     yield "name", f"{safe(node.name)}<span>{safe(node.instance)}</span>"
     yield "", safe(" · ".join(word for word in (node.group, node.zone, node.capacity_type) if word))
     phases = "".join(_phase(span, times) for span in node.spans)
     yield "long", phases or "nothing recorded"
 
 
-def _phase(span: Span, times: Clock) -> str:
+def _phase(span: Span, times: ReportClock) -> str:
     moments = f"{times.moment(span.begin)} to {times.moment(span.end)}, {length(span.end - span.begin)}"
     return f'<p class="phase"><b>{span.phase.value}</b> {moments}</p>'
 

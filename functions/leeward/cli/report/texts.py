@@ -85,13 +85,13 @@ def shortened(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Clock:
+class ReportClock:
     """Spelling of the times of one page: the date is left out where the whole run is within one day."""
 
     date: str  # of the run; empty where it spans several days
 
     @classmethod
-    def of(cls, record: RunRecord) -> "Clock":
+    def of(cls, record: RunRecord) -> "ReportClock":
         """Return the spelling for a run."""
         return cls(date=day(record.start) if day(record.start) == day(record.end) else "")
 

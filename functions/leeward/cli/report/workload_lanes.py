@@ -9,13 +9,13 @@ from datetime import UTC, datetime
 
 from leeward.budgets import healthy_pods
 from leeward.budgets.healthy_pods import HealthSample
-from leeward.cli.report.facts import Facts
+from leeward.cli.report.facts import ReportFacts
 from leeward.cli.report.record import Sample, WorkloadLane
 
 NEVER = datetime.min.replace(tzinfo=UTC)
 
 
-def workload_lanes(facts: Facts) -> tuple[WorkloadLane, ...]:
+def workload_lanes(facts: ReportFacts) -> tuple[WorkloadLane, ...]:
     """Return a lane for each budget and Deployment that a step has read, by its name."""
     found: dict[str, dict[HealthSample, None]] = {}
     for sample in sorted(_samples(facts), key=lambda one: one.at):
@@ -39,7 +39,7 @@ def _merged(lanes: list[WorkloadLane]) -> WorkloadLane:
     return replace(last, samples=tuple(samples), until=max(ends) if len(ends) == len(lanes) else None)
 
 
-def _samples(facts: Facts) -> Iterator[HealthSample]:
+def _samples(facts: ReportFacts) -> Iterator[HealthSample]:
     stories = (story.steps for several in facts.stories.values() for story in several)
     for steps in (facts.steps, *stories):
         for step in steps:

@@ -20,7 +20,7 @@ _ACTION = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class UpgradeOutcome:
     """`error`: the field's name of the failure; `cause`: why it failed, stands still or is held up, in a sentence;
     `command` that comes next. None where none.
     """
@@ -40,10 +40,10 @@ class Outcome:
                 yield f"{name}: {value}"
 
 
-def outcome_of(group: str, context: ClusterContext, status: UpgradeStatus) -> Outcome:
+def outcome_of(group: str, context: ClusterContext, status: UpgradeStatus) -> UpgradeOutcome:
     """Return the outcome of the group's upgrade as its record has it; nothing for a folder."""
     if context.folder is not None:
-        return Outcome()
+        return UpgradeOutcome()
     record = context.ports.upgrades.read(group)
     error, _, cause = record.error.partition(": ") if record is not None else ("", "", "")
     action = _ACTION.get(status.phase, "status")
@@ -52,6 +52,6 @@ def outcome_of(group: str, context: ClusterContext, status: UpgradeStatus) -> Ou
         action, more = "plan", " --recorded"
     command = f"leeward upgrade {action} {group} {context.options}{more}" if action else None
     if status.phase not in {UpgradePhase.FAILED, UpgradePhase.STOPPED}:
-        return Outcome(cause=status.held or status.blocked or None, command=command)
+        return UpgradeOutcome(cause=status.held or status.blocked or None, command=command)
     why = cause or status.held or (record.why if record is not None else "")
-    return Outcome(error=error or None, cause=why or None, command=command)
+    return UpgradeOutcome(error=error or None, cause=why or None, command=command)

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from leeward.cli.report.facts import Facts, SeenEvent, SeenNode, Story
+from leeward.cli.report.facts import ReportFacts, SeenEvent, SeenNode, Story
 from leeward.model.execution import Execution, ExecutionStatus, Failure, Machine, Step
 from leeward.model.group import ScalingActivity
 from leeward.model.termination import Cause, CauseKind, Outcome, Replacement, Status, TerminationRecord
@@ -84,7 +84,7 @@ def facts_of(execution=None, steps=None, *, records=(), stories=None, now=100, t
     execution = execution or an_execution()
     steps = a_story() if steps is None else steps
     own = {OLD: (Story(attempt=1, steps=steps),)} if execution.machine is Machine.TERMINATION else {}
-    return Facts(
+    return ReportFacts(
         execution=execution,
         steps=steps,
         now=at(now),
