@@ -82,10 +82,10 @@ def test_a_drain_belongs_to_the_group_that_lists_the_instance(leeward, system):
     assert system.claims.read("i-0a").subject.group == "web-a"
 
 
-def test_an_execution_started_by_hand_belongs_to_the_group_that_lists_the_instance(system):
+def test_an_execution_started_manually_belongs_to_the_group_that_lists_the_instance(system):
     system.instances.put(an_instance("i-0a", group="other"))
     run = {"instance": "i-0a"}
-    STEPS["claim"](Run.from_json(run), {"step": "claim", "run": run, "execution": "by-hand"}, system.ports)
+    STEPS["claim"](Run.from_json(run), {"step": "claim", "run": run, "execution": "manually"}, system.ports)
     assert system.claims.read("i-0a").subject.group == "web-a"
 
 

@@ -121,7 +121,7 @@ def test_the_kubernetes_client_speaks_over_the_oldest_transport_and_gives_up_in_
 import json, socket, threading, time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from leeward.adapters.wiring import SystemClock
-from leeward.adapters.kubernetes.answers import Request
+from leeward.adapters.kubernetes.answers import ApiRequest
 from leeward.adapters.kubernetes.client import ClusterClient, Endpoint
 from leeward.errors import ClusterUnreachableError
 from leeward.time_budget import TimeBudget
@@ -158,10 +158,10 @@ class KubeConfig:
 
 clock = SystemClock()
 client = ClusterClient("blue", KubeConfig(), clock)
-major = client.ask(Request(verb="get", resource="version", path="/version"))["major"]
+major = client.ask(ApiRequest(verb="get", resource="version", path="/version"))["major"]
 began = time.monotonic()
 try:
-    client.within(TimeBudget.of(clock, 1)).ask(Request(verb="get", resource="version", path="/trickles"))
+    client.within(TimeBudget.of(clock, 1)).ask(ApiRequest(verb="get", resource="version", path="/trickles"))
     ended = "answered"
 except ClusterUnreachableError:
     ended = "unreachable"

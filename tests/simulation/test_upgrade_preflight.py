@@ -2,6 +2,7 @@
 
 import pytest
 
+from simulation.image_aliases import PUBLIC
 from tests.simulation.fleet_stand_in import deployment
 from tests.simulation.upgrade_stand_in import BEGIN, GROUP, Upgraded, a_fleet
 
@@ -50,6 +51,7 @@ def test_a_zone_without_addresses_for_the_surge_stops_it():
 def test_quota_refreshes_and_versions_stop_it_and_pass_when_overridden_by_name(say, code):
     world = Upgraded()
     say(world.world.system.service_limits)
+    world.world.system.templates.parameters.update(dict.fromkeys(PUBLIC.values(), "ami-00000000000000002"))
     asked = {"kubernetesVersion": "1.33"} if code == "KubeletNewer" else {"launchTemplateVersion": "2"}
     world.start(**asked)
     if code != "KubeletNewer":

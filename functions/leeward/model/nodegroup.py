@@ -1,7 +1,7 @@
 """Managed node groups of EKS, as DescribeNodegroup returns them, with EKS' node auto repair (`nodeRepairConfig`).
 
 Source: EKS API reference, NodeRepairConfig and NodeRepairConfigOverrides. What Leeward does with it is decided in
-`leeward.reconcile.managed_repair`."""
+`leeward.reconcile.unhealthy_nodes`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

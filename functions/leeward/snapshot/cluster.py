@@ -35,7 +35,7 @@ from leeward.snapshot.launchable import Launchable, price_of
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterSnapshot(ClusterState):
     """State of a cluster with everything that planning needs. The nodes are always known. `node_specs`, `pod_specs` and
-    `daemon_specs` are the input of `leeward.scheduling.World`.
+    `daemon_specs` are the input of `leeward.scheduling.world.World`.
     """
 
     now: datetime
