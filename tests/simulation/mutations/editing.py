@@ -1,5 +1,7 @@
 """Broken builds as edits: a few words of one function's source are replaced, wherever the function is known."""
 
+import builtins
+import dis
 import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -36,7 +38,8 @@ def edited(*edits: Edit) -> Callable[[Any], None]:
 
 def apply_all(edits: Iterable[Edit], monkeypatch: pytest.MonkeyPatch) -> None:
     """All of them, until the monkeypatch is undone. A function keeps its identity and gets other code, so that tables,
-    imports and closures need no patch. Raises LookupError for an edit that fits the source no longer.
+    imports and closures need no patch. Raises LookupError for an edit that fits the source no longer, or names what the
+    function's module does not know: its NameError would be caught by any test.
     """
     by_path: dict[str, list[Edit]] = {}
     for one in edits:
@@ -48,7 +51,16 @@ def apply_all(edits: Iterable[Edit], monkeypatch: pytest.MonkeyPatch) -> None:
             if source.count(one.old) != 1:
                 raise LookupError(f"{path}: found {one.old!r} {source.count(one.old)} times, expected it once")
             source = source.replace(one.old, one.new)
-        monkeypatch.setattr(found, "__code__", _code(source, found))
+        code = _code(source, found)
+        if unknown := sorted(_globals_of(code) - found.__globals__.keys() - vars(builtins).keys()):
+            raise LookupError(f"{path}: the edit names {', '.join(unknown)}, which its module does not know")
+        monkeypatch.setattr(found, "__code__", code)
+
+
+def _globals_of(code: CodeType) -> set[str]:
+    names = {each.argval for each in dis.get_instructions(code) if each.opname == "LOAD_GLOBAL"}
+    inner = (part for part in code.co_consts if isinstance(part, CodeType))
+    return names.union(*map(_globals_of, inner))
 
 
 def _function(path: str) -> FunctionType:

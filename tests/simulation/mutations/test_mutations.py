@@ -52,6 +52,12 @@ def test_an_edit_that_fits_the_source_no_longer_is_an_error(monkeypatch):
         apply_all([stale], monkeypatch)
 
 
+def test_an_edit_that_names_what_the_module_does_not_know_is_an_error(monkeypatch):
+    stale = edit("leeward.upgrade.surge.sizes.next_increment", "return min(zones, most)", "return minimum(zones, most)")
+    with pytest.raises(LookupError, match="the edit names minimum, which its module does not know"):
+        apply_all([stale], monkeypatch)
+
+
 def test_an_edited_function_is_other_code_wherever_it_is_known_and_comes_back(monkeypatch):
     from leeward.upgrade.surge.sizes import next_increment
 
