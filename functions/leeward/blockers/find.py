@@ -112,7 +112,7 @@ def _attached(held: HeldVolume, inputs: NodeInputs, time_out: timedelta, now: da
     since = attachment.deletion or inputs.detaching_since or now
     says = f", the driver says: {attachment.error}" if attachment.error else ""
     stage = "is being detached" if attachment.deletion else "is still attached although its pod is gone"
-    whom = f" and {waiting.key} waits for it" if waiting else ""
+    waits = f" and {waiting.key} waits for it" if waiting else ""
     volume = attachment.volume or "an inline volume"
     return Blocker(
         node=inputs.node.name,
@@ -122,8 +122,8 @@ def _attached(held: HeldVolume, inputs: NodeInputs, time_out: timedelta, now: da
         object=f"volumeattachment {attachment.name}",
         until=since + time_out,
         fix=(
-            f"{volume} {stage}{whom}{says}: kubectl describe volumeattachment {attachment.name} and the log of the CSI "
-            f"controller say why; where the instance is gone for good, kubectl taint node {inputs.node.name} "
+            f"{volume} {stage}{waits}{says}: kubectl describe volumeattachment {attachment.name} and the log of the "
+            f"CSI controller say why; where the instance is gone for good, kubectl taint node {inputs.node.name} "
             "node.kubernetes.io/out-of-service=nodeshutdown:NoExecute lets it go; a drain waits no longer than "
             "drain.volumeDetachTimeout"
         ),

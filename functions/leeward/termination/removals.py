@@ -2,7 +2,7 @@
 evicted.
 
 An admission webhook on `pods/eviction` may take 30 seconds, and a request that is cut off ends its call to the webhook:
-that pod would never leave. So a request without an answer goes on, and the next pod is asked about. Pods whose eviction
+that pod would never leave. A request without an answer continues; the next pod is asked about. Pods whose eviction
 the API server fails or refuses move to the end of their wave and are retried after a growing pause, so that no other
 pod waits for them. A PodDisruptionBudget that refuses one of its pods is asked again after a growing pause as well, for
 one pod of all that it selects. `Retries` calls no API."""

@@ -127,7 +127,7 @@ def _read_targets(
 ) -> Awaited | None:
     """Read the targets that count. Load balancers that answer with an error are read again until the time is over. A
     missing permission, or an API that is not reached for half a minute, must not make every drain wait for nothing: an
-    Event reports it, and the drain goes on.
+    Event reports it, and the drain continues.
     """
     instance = drain.situation.instance
     if instance is None:

@@ -402,7 +402,7 @@ def last_known(drain: DrainContext) -> Node | None:
     noted, or another instance has its name.
 
     Such an instance still has pods. Their kubelet stops them in their grace period, the Eviction API still takes
-    requests for them, and the pod garbage collector deletes the rest within about a minute. So the drain goes on by the
+    requests for them, and the pod garbage collector deletes the rest within about a minute. The drain continues by the
     noted name, and the empty instance keeps its settle time (docs/designs/draining.md).
     """
     record, name = drain.record, drain.record.subject.node

@@ -98,7 +98,7 @@ OF_ENDINGS = (
         tests=("tests/state_machines/test_drains.py",),
     ),
     Planted(
-        name="a launch that an earlier target has replaced counts for ever",
+        name="a launch replaced by a node of an earlier target is never settled",
         story="takes new nodes alone for replacements of the group",
         edits=(
             edit(
