@@ -10,7 +10,7 @@ from typing import Any
 from leeward.disruption.record import DisruptionRecord
 from leeward.doctor.reading import Read
 from leeward.model.concurrency import Concurrency
-from leeward.model.facts import FactKind
+from leeward.model.facts import FactKind, NamedHooks
 from leeward.model.group import Group, LifecycleHook
 from leeward.model.node import Node
 from leeward.model.termination import TerminationRecord
@@ -197,8 +197,9 @@ class InspectedCluster:
     Region. `entries`: Kubernetes groups of the access entry of each role, by the names of `entries.py`; `aws_auth` is
     read where one is missing. `roles`, `bindings` by name. `members`: instances of its nodes. `foreign`: node -> the
     other deployment that is terminating it, by its taint. `tainted`: nodes with a taint of Cluster Autoscaler or
-    Karpenter. `synced`: when fn sync recorded each kind of facts; `zones`: evacuations. By group: `hooks`, `refreshes`,
-    `upgrades`. `template_tags` by id of a launch template; one without tags is absent.
+    Karpenter. `synced`: when fn sync recorded each kind of facts; `zones`: evacuations. By group: `hooks`,
+    `named_hooks` by policies until lately, `refreshes`, `upgrades`. `template_tags` by id of a launch template; one
+    without tags is absent.
     """
 
     name: str
@@ -219,6 +220,7 @@ class InspectedCluster:
     upgrades: Mapping[str, Read[Upgrade | None]]
     disruption: Read[Disruption | None]
     synced: Read[Mapping[FactKind, datetime]]
+    named_hooks: Read[Mapping[str, NamedHooks]]
     zones: Read[ZoneRecord]
     template_tags: Read[Mapping[str, Mapping[str, str]]]
     queue_arns: frozenset[str] = frozenset()

@@ -72,6 +72,7 @@ def inspect_cluster(
             lambda: _disruption(name, ports.disruptions, ports.disruption_executions),
         ),
         synced=read("dynamodb:BatchGetItem", lambda: _synced(name, ports.catalog)),
+        named_hooks=read("dynamodb:GetItem", lambda: ports.catalog.named_hooks(name)),
         zones=read("dynamodb:GetItem", lambda: ports.catalog.zone_record(name)),
         template_tags=read(
             "ec2:DescribeTags",

@@ -36,7 +36,7 @@ from leeward.termination import heartbeats
 from leeward.termination.drain_reports import BLOCKED_AFTER, moved_last
 from leeward.termination.heartbeats import AT_EVERY_CHANCE, TWO_PASSES, keep_waiting
 from leeward.termination.requests import read_apart, start, subject_of
-from leeward.termination.situation import UNSELECTED, of_ours
+from leeward.termination.situation import UNSELECTED, named_until_lately, of_ours
 
 BLOCKED_LONG = timedelta(hours=1)  # without a pod that moved; a drain that nothing holds gives up after drain.timeout
 HOOK_ENDS_WITHIN = timedelta(hours=2)  # or within a tenth of its time, if that is less
@@ -106,15 +106,19 @@ def members_in(state: Callable[[str], bool], groups: Iterable[Group]) -> Iterato
 def our_hooks(transition: str, state: ClusterState, group: Group, ports: Ports) -> list[LifecycleHook]:
     """Return the hooks of the group for a transition that are Leeward's. On a group that no policy selects any more it
     is the one that this deployment put there: no other controller ever answers it, and fn sync leaves it for as long as
-    the group ends an instance.
+    the group ends an instance. There a launch hook that its policy named until lately is ours too: unanswered, it would
+    abandon each new instance, and the group would launch without end.
     """
     policy = state.policy_of(group)
-    return [
-        hook
-        for hook in _hooks(group, ports.clock, ports.groups)
-        if hook.transition == transition
-        and (is_ours(hook, policy, ports.queue_arns) or (is_put_by_sync(hook) and hook.metadata == ports.hook_mark))
-    ]
+    hooks = [hook for hook in _hooks(group, ports.clock, ports.groups) if hook.transition == transition]
+    ours = {
+        hook.name
+        for hook in hooks
+        if is_ours(hook, policy, ports.queue_arns) or (is_put_by_sync(hook) and hook.metadata == ports.hook_mark)
+    }
+    if policy is None and transition == LAUNCHING and any(hook.name not in ours for hook in hooks):
+        ours |= named_until_lately(hooks, state.cluster, ports.catalog)
+    return [hook for hook in hooks if hook.name in ours]
 
 
 def handling_is_off(state: ClusterState, group: Group) -> bool:
@@ -237,8 +241,10 @@ def settle_launches(state: ClusterState, ports: Ports, result: ReconcileResult) 
 
 
 def answer_switched_off_launches(state: ClusterState, ports: Ports, result: ReconcileResult) -> None:
-    """Complete launches at once where interruption handling is off; a drain that has begun is finished."""
-    for group, members in members_in(is_held_at_launch, state.selected):
+    """Complete launches at once where interruption handling is off or no policy selects the group any more; a drain
+    that has begun is finished.
+    """
+    for group, members in members_in(is_held_at_launch, state.groups.values()):
         with result.isolate(group.name):
             held = hooked(LAUNCHING, group, state, ports, result) if handling_is_off(state, group) else None
             if held is None or not held.hooks:

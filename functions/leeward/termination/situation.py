@@ -39,7 +39,7 @@ from leeward.ports import Ports
 from leeward.ports.autoscaling import Groups
 from leeward.ports.clock import Clock
 from leeward.ports.kubernetes import Kubernetes
-from leeward.ports.records import Claims
+from leeward.ports.records import Catalog, Claims
 from leeward.termination import deadlines
 
 SETTLED = frozenset({IN_SERVICE, STANDBY, TERMINATE_WAIT, REPLACE_WAIT})  # states that last until an actor changes them
@@ -340,9 +340,16 @@ def of_ours(
     ending = [hook for hook in hooks if hook.transition == TERMINATE_TRANSITION]
     ours = {hook.name for hook in ending if is_put_by_sync(hook) or is_ours(hook, policy, ports.queue_arns)} | begun
     if policy is None and any(hook.name not in ours for hook in ending):
-        named = ports.catalog.named_hooks(record.subject.cluster)
-        ours |= {name for hook in ending if hook.group in named for name in named[hook.group].names}
+        ours |= named_until_lately(ending, record.subject.cluster, ports.catalog)
     return tuple(hook for hook in ending if hook.name in ours)
+
+
+def named_until_lately(hooks: Iterable[LifecycleHook], cluster: str, catalog: Catalog) -> set[str]:
+    """Return the names that the policy of the hooks' group gave to Leeward until 48 hours ago. Raises the table's
+    errors.
+    """
+    named = catalog.named_hooks(cluster)
+    return {name for hook in hooks if hook.group in named for name in named[hook.group].names}
 
 
 def read(instance: str, claims: Claims) -> TerminationRecord:

@@ -26,6 +26,12 @@ OF_ENDINGS = (
         tests=("tests/simulation/test_two_versions.py",),
     ),
     Planted(
+        name="a launch hook that a removed policy named abandons each new instance",
+        story="answers launch hooks of the groups that policies select",
+        edits=(edit("leeward.reconcile.hooks.our_hooks", "if policy is None and transition == LAUNCHING", "if False"),),
+        tests=("tests/unit/reconcile/test_reconciler.py",),
+    ),
+    Planted(
         name="no pod of a spot node is evicted while the table is away",
         story="starts a termination once its claim is written",
         edits=(edit("leeward.interruption.effects._claim", "cause.kind in ABRUPT and", "False and"),),

@@ -8,6 +8,7 @@ import pytest
 from leeward.doctor.finding import Check, State
 from leeward.errors import AccessDeniedError, InvalidPolicyError
 from leeward.model import well_known
+from leeward.model.facts import FactKind, NamedHooks, Sheet, named_hooks_content
 from leeward.model.group import LAUNCHING, GroupInstance, HookResult, LifecycleHook
 from leeward.model.launch import LaunchSource, LaunchTemplateRef, Override
 from leeward.model.launch_refusal import RefusalCause, fix_for
@@ -56,6 +57,19 @@ def test_the_only_policy_selects_nothing():
     assert (found.check, found.state) == (Check.SELECTION, State.FAILED)
     assert "none of the cluster's 1 group matches wbe-*" in found.found
     assert (left_over.check, left_over.state) == (Check.HOOK, State.WARNING)
+
+
+def test_a_launch_hook_that_a_removed_policy_named():
+    patient = Patient(written=policies(a_policy("batch", "batch-*")))
+    hooks = [LifecycleHook(name=name, group=GROUP, transition=LAUNCHING, heartbeat_timeout=600) for name in ("w", "x")]
+    patient.system.groups.hooks_of[GROUP] = hooks
+    named = named_hooks_content({GROUP: NamedHooks(names=("w",), at=START)})
+    patient.system.catalog.keep(CLUSTER, FactKind.NAMED_HOOKS, Sheet(synced=START, content=named))
+    found = [finding for finding in patient.troubles() if finding.check is Check.HOOK]
+    assert [(finding.state, finding.found.split(" is on it")[0]) for finding in found] == [
+        (State.WARNING, "launch hook w")
+    ]
+    assert "until 2026-03-04T10:00" in found[0].found, found
 
 
 def test_one_idle_policy_beside_others_is_a_warning():

@@ -13,6 +13,7 @@ from leeward.model.node import Taint, disruption_taint
 from leeward.model.termination import Cause, CauseKind, Outcome
 from leeward.policy.document import Budget, DesiredNode, DisruptionPolicy
 from leeward.reconcile.reconciler import reconcile_once
+from leeward.sync.controller import sync_once
 from tests.fakes.builders import (
     DEPLOYMENT,
     GROUP,
@@ -491,6 +492,31 @@ def test_a_launch_hook_is_answered_when_eks_has_deleted_the_cluster():
     system.kubernetes.fail("nodes", ClusterGoneError("No cluster found for name: blue."))
     assert reconcile_once(system.ports).answered == [NODE]
     assert system.groups.heartbeats == []
+
+
+@pytest.mark.parametrize("hours", [1, 49])
+def test_a_launch_hook_that_a_removed_policy_named_is_answered_at_once_for_two_days(hours):
+    """Its default ABANDON would end each new instance, and the group would launch without end."""
+    hook = LifecycleHook(name="wait-for-node", group=GROUP, transition=LAUNCHING, heartbeat_timeout=600)
+    system = a_system(hooks=[hook], policy=a_policy(hooks=("wait-for-node",)))
+    sync_once(system.ports)
+    system.clusters.policies_of = dict.fromkeys(system.clusters.policies_of, policies(a_policy("batch", "batch-*")))
+    system.clock.advance(hours=hours)
+    sync_once(system.ports)
+    system.kubernetes.by_name.clear()
+    system.groups.begin_launching(GROUP, NODE)
+    reconcile_once(system.ports)
+    assert [(name, result) for _, name, _, result in system.groups.answered] == (
+        [("wait-for-node", "CONTINUE")] if hours == 1 else []
+    )
+
+
+def test_a_launch_hook_that_no_policy_named_is_left_to_its_owner():
+    hook = LifecycleHook(name="warm-up", group=GROUP, transition=LAUNCHING, heartbeat_timeout=600)
+    system = a_system(hooks=[hook], policy=a_policy("batch", "batch-*"))
+    system.groups.begin_launching(GROUP, NODE)
+    reconcile_once(system.ports)
+    assert system.groups.answered == []
 
 
 class TestLaunchHooks:

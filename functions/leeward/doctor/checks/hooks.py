@@ -12,8 +12,10 @@ from leeward.doctor.finding import About, Check, Finding
 from leeward.doctor.reading import Read, UnreadFact
 from leeward.model import well_known
 from leeward.model.group import LAUNCHING, TERMINATING, Group, LifecycleHook
+from leeward.model.times import format_instant
 from leeward.policy.document import ClusterPolicies, NodePolicy
 from leeward.policy.selection import is_ours
+from leeward.sync.facts import HOOKS_REMEMBERED
 from leeward.sync.hooks import left_over_hook, missing_hook
 
 SHORTEST = 300  # seconds: the reconciler runs once a minute, and some runs fail (docs/designs/which-hooks-are-ours.md)
@@ -37,7 +39,7 @@ def hooks(cluster: InspectedCluster) -> Iterator[Finding]:
         about, found = About(Check.HOOK, f"group {group.name}"), cluster.hooks.get(group.name, ())
         policy = chosen.get(group.name)
         if policy is None:
-            yield from _left_over(about, group, found, policies)
+            yield from _left_over(about, cluster, group, found)
         elif isinstance(found, UnreadFact):
             yield about.unknown(found)
         else:
@@ -60,13 +62,25 @@ def _short_hooks(
 
 
 def _left_over(
-    about: About, group: Group, found: Read[tuple[LifecycleHook, ...]], policies: ClusterPolicies
+    about: About, cluster: InspectedCluster, group: Group, found: Read[tuple[LifecycleHook, ...]]
 ) -> Iterator[Finding]:
-    if not isinstance(found, UnreadFact) and left_over_hook(group, found, policies) is not None:
+    if isinstance(found, UnreadFact) or isinstance(cluster.policies, UnreadFact):
+        return
+    if left_over_hook(group, found, cluster.policies) is not None:
         yield about.warning(
             "our hook is on it and no policy selects it: every scale-in waits for its time-out",
             f"fn sync takes it off within five minutes; if it does not, {_NOW} says why",
         )
+    named = {} if isinstance(cluster.named_hooks, UnreadFact) else cluster.named_hooks
+    for hook in found:
+        if hook.transition == LAUNCHING and group.name in named and hook.name in named[group.name].names:
+            until = format_instant(named[group.name].at + HOOKS_REMEMBERED)
+            hooked = f"--auto-scaling-group-name {group.name} --lifecycle-hook-name {hook.name}"
+            yield about.warning(
+                f"launch hook {hook.name} is on it and no policy selects it any more: Leeward answers it until {until},"
+                " afterwards each launch waits for its time-out",
+                f"if no other controller answers it: aws autoscaling delete-lifecycle-hook {hooked}",
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
