@@ -15,7 +15,6 @@ from account_test.kubernetes import Kube
 from account_test.run import Run
 from infra.settings import LONGEST_NAMES
 from leeward.errors import LeewardError
-from leeward.policy.selection import policy_for
 
 MODES = {"API", "API_AND_CONFIG_MAP"}
 VCPUS = 8.0  # of four small instances
@@ -167,9 +166,7 @@ def _not_selected(run: Run, aws: Aws) -> None:
     except LeewardError:
         return  # none is deployed for this cluster
     for part in ("ours-manual", "ours-in", "ours-spot", "ours-own", "thin", "foreign"):
-        policy = policy_for(
-            policies.policies, run.name(part), {f"kubernetes.io/cluster/{run.cluster}": "owned", **run.tags}
-        )
+        policy = policies.selecting(run.name(part), {f"kubernetes.io/cluster/{run.cluster}": "owned", **run.tags})
         if policy is not None:
             raise PreflightError(
                 f"policy {policy.name} of the Leeward that is deployed here selects the test's group {run.name(part)}. "

@@ -5,7 +5,6 @@ Reads the upgrades' and runs' records for what was begun, and the alarms of Clou
 from collections.abc import Iterator
 
 from leeward.policy.document import NodePolicy
-from leeward.policy.selection import policy_for
 from leeward.upgrade.record import ControlRequest, UpgradeRecord, cause_id
 from simulation.view import WorldView
 
@@ -52,7 +51,7 @@ class Alarmed:
 
 def _policy(group: str, view: WorldView) -> NodePolicy | None:
     found = view.groups.get(group)
-    return policy_for(view.policies.policies, group, found.tags) if found is not None else None
+    return view.policies.policy_of(found) if found is not None else None
 
 
 def _ringing(names: tuple[str, ...], longer: float, view: WorldView) -> Iterator[str]:

@@ -6,7 +6,6 @@ an image and whether the window of the feature is open."""
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
-from leeward.policy.selection import policy_for
 from simulation.policy_features import OPEN_EVERY, OPEN_FOR
 from simulation.view import WorldView
 
@@ -40,7 +39,7 @@ class AutomaticUpgrades:
 
     def _start(self, name: str, image: str, view: WorldView) -> Iterator[str]:
         group = view.groups[name]
-        policy = policy_for(view.policies.policies, name, group.tags)
+        policy = view.policies.policy_of(group)
         if policy is None or policy.update.auto is None:
             yield f"{name}: its policy starts no upgrades"
             return

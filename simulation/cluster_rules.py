@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 from leeward.model.times import as_instant
-from leeward.policy.selection import policy_for
 from local.cluster.objects import Obj, uid_of
 from local.cluster.store import Change, ChangeType
 from simulation.convergence import is_tainted, launched_for
@@ -163,7 +162,7 @@ def _uids(view: ClusterView) -> Iterator[str]:
 
 def _selects(view: ClusterView, group: str) -> bool:
     known = view.groups[group]
-    return policy_for(view.policies.policies, known.name, known.tags) is not None
+    return view.policies.policy_of(known) is not None
 
 
 def _young(node: Obj, at: float) -> bool:

@@ -8,7 +8,6 @@ from math import ceil
 from leeward.disruption.record import DisruptionRecord
 from leeward.model import well_known
 from leeward.policy.document import Budget, NodePolicy
-from leeward.policy.selection import policy_for
 from local.cluster.objects import Obj, name_of
 from local.cluster.store import Change, ChangeType
 from simulation.facts import always, maximum_kept
@@ -65,8 +64,7 @@ class Spent:
 
 def _zones_of(policy: NodePolicy, view: WorldView, lifecycle: str = "InService") -> dict[str, str]:
     """Return the zone of each node in this state of its group's lifecycle that the policy selects."""
-    chain = view.policies.policies
-    mine = [group for name, group in view.groups.items() if policy_for(chain, name, group.tags) is policy]
+    mine = [group for group in view.groups.values() if view.policies.policy_of(group) is policy]
     members = {one.id: one.zone for group in mine for one in group.instances if one.lifecycle.startswith(lifecycle)}
     nodes = ((name_of(node), instance_behind(node)) for node in view.cluster.store.each("nodes"))
     return {name: members[instance] for name, instance in nodes if instance in members}

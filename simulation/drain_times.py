@@ -9,7 +9,6 @@ from dataclasses import replace
 
 from leeward.model.group import HookResult
 from leeward.policy.document import DrainPolicy, GroupSelector, NodePolicy
-from leeward.policy.selection import policy_for
 from simulation.asked import Asked, AskedOf, Kind
 from simulation.drained import deletable, silent_for
 from simulation.facts import group_of, policy_of
@@ -183,7 +182,7 @@ def _of_forced_upgrade(instance: str, view: WorldView) -> NodePolicy | None:
     group = group_of(view, instance)
     if group is None or not view.forced(instance):
         return None
-    return policy_for(view.policies.policies, group.name, group.tags) or NodePolicy(name="", selector=GroupSelector())
+    return view.policies.policy_of(group) or NodePolicy(name="", selector=GroupSelector())
 
 
 def _ended_by_others(instance: str, view: WorldView) -> bool:

@@ -6,7 +6,6 @@ from typing import TypeVar
 
 from leeward.model.group import Group
 from leeward.policy.document import Budget, NodePolicy
-from leeward.policy.selection import policy_for
 from simulation.asked import AskedOf, Kind
 from simulation.view import WorldView
 
@@ -48,7 +47,7 @@ def policy_of(view: WorldView, group: Group | None) -> NodePolicy | None:
     policies = view.policies
     if group is None or policies.pauses.everything(group.name) or not policies.settings.interruption:
         return None
-    policy = policy_for(policies.policies, group.name, group.tags)
+    policy = policies.policy_of(group)
     return policy if policy is not None and policy.interruption.enabled else None
 
 

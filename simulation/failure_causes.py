@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterator
 
 from leeward.policy.document import DrainPolicy
-from leeward.policy.selection import policy_for
 from local.cluster.objects import Obj, is_ready, name_of
 from simulation.drained import evictable_pods, node_behind
 from simulation.endings import Ending
@@ -89,7 +88,7 @@ def held_for_good(ending: Ending, view: WorldView) -> bool:
         return bool(full) or view.is_bad(ending.group) or launched_elsewhere(ending, view)
     if ending.state == EVICTION:
         pods, group = set(STAYING.findall(ending.cause)), view.groups[ending.group]
-        policy = policy_for(view.policies.policies, group.name, group.tags)
+        policy = view.policies.policy_of(group)
         drain = DrainPolicy() if policy is None else policy.drain
         nodes = [node for node in view.cluster.store.each("nodes") if _holds(node, pods, view)]
         free = {pod for node in nodes for pod in evictable_pods(node, drain, view)}

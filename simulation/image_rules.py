@@ -10,7 +10,6 @@ from datetime import datetime
 from leeward.disruption.command import MethodName
 from leeward.model import well_known
 from leeward.model.group import Group
-from leeward.policy.selection import policy_for
 from leeward.upgrade.record import ControlRequest, UpgradeRecord
 from local.cluster.objects import Obj, annotations_of, name_of
 from local.cluster.store import Change, ChangeType
@@ -122,7 +121,7 @@ class ImageRules:
         group = view.groups.get(name)
         if group is None or not image or len(launched) != 1 or launched & {image, ""}:
             return
-        policy = policy_for(view.policies.policies, name, group.tags)
+        policy = view.policies.policy_of(group)
         taints = {taint["key"] for taint in node["spec"].get("taints") or ()}
         if policy is None or not policy.disruption.drift or group.lifecycle_of(instance) != IN_SERVICE or taints:
             return

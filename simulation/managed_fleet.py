@@ -3,7 +3,6 @@
 from random import Random
 
 from leeward.model.group import TERMINATING, HookResult, LifecycleHook
-from leeward.policy.selection import policy_for
 from leeward.upgrade.surge.sizes import parallelism
 from simulation.aws.compute import SimGroup
 from simulation.aws.managed_groups import ManagedGroups
@@ -53,7 +52,7 @@ def _fits(group: SimGroup) -> bool:
 
 
 def _at_once(world: World, group: SimGroup, random: Random) -> int:
-    policy = policy_for(world.policies.policies, group.name, group.tags)
+    policy = world.policies.selecting(group.name, group.tags)
     if policy is None or random.random() >= AS_THE_POLICY:
         return random.choice((1, 2, 5))
     return parallelism(policy.update, max(group.desired, 1))

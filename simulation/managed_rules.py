@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from leeward.model.group import Group, GroupInstance
-from leeward.policy.selection import policy_for
 from leeward.ports.eks import ManagedState
 from leeward.upgrade.record import ControlRequest
 from simulation.aws.managed import SimUpdate
@@ -62,7 +61,7 @@ def _not_asked(id_: str, update: SimUpdate, view: WorldView) -> Iterator[str]:
         yield f"{id_} of {group.name} asks for Kubernetes {version}"
     if template_version and not _named(template_version, update, orders, view):
         yield f"{id_} of {group.name} asks for template version {template_version}"
-    policy = policy_for(view.policies.policies, group.name, group.tags)
+    policy = view.policies.policy_of(group)
     if force and not (any(one.forced for one in orders) or (policy is not None and policy.drain.force)):
         yield f"{id_} of {group.name} is forced"
 

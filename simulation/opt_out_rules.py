@@ -6,7 +6,6 @@ Interruptions, manual drains and upgrades do not ask the opt-outs, nor does the 
 import re
 from collections.abc import Iterator, Mapping
 
-from leeward.policy.selection import policy_for
 from simulation.facts import News, group_of
 from simulation.unasked_nodes import Unasked
 from simulation.view import WorldView
@@ -48,7 +47,7 @@ class OptOuts:
         causes = view.known_causes(instance)
         if causes and all(cause.startswith("surplus") for cause in causes):
             return False
-        policy = policy_for(view.policies.policies, group.name, group.tags)
+        policy = view.policies.policy_of(group)
         overrides = policy is None or policy.drain.termination_grace_period is not None
         return not overrides and not self._unasked.is_urgent(node, view)
 

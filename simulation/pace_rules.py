@@ -11,7 +11,6 @@ from leeward.model import well_known
 from leeward.model.group import Group
 from leeward.model.times import as_instant
 from leeward.policy.document import Budget, DisruptionReason, NodePolicy
-from leeward.policy.selection import policy_for
 from leeward.upgrade.surge.sizes import parallelism
 from local.cluster.objects import Obj, annotations_of, controller_of, name_of
 from simulation.disruption_rules import of_open_disruptions
@@ -52,7 +51,7 @@ class Pace:
             group = None if node is None else group_of(view, instance_behind(node))
             if node is None or group is None or group.nodegroup or not self._counts(node, group, view):
                 continue
-            policy = policy_for(view.policies.policies, group.name, group.tags)
+            policy = view.policies.policy_of(group)
             held = list(self._with_pods(group, view))
             if len(held) > (most := self._most(group, policy, view)):
                 yield f"{group.name}: {_names(held)} at once, maxUnavailable is {most}"
@@ -83,8 +82,7 @@ class Pace:
             return 1
 
     def _over_budget(self, policy: NodePolicy, node: Obj, view: WorldView) -> Iterator[str]:
-        chain = view.policies.policies
-        groups = [one for one in view.groups.values() if policy_for(chain, one.name, one.tags) is policy]
+        groups = [one for one in view.groups.values() if view.policies.policy_of(one) is policy]
         for budget in policy.disruption.budgets:
             if DisruptionReason.UPGRADE.value not in budget.reasons or budget.window is not None:
                 continue

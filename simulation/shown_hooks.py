@@ -4,8 +4,7 @@ from collections.abc import Sequence, Set
 from math import inf
 
 from leeward.model.group import LAUNCHING, HookResult, LifecycleHook
-from leeward.policy.document import NodePolicy
-from leeward.policy.selection import policy_for
+from leeward.policy.document import ClusterPolicies
 from simulation.aws.fleet import SimFleet
 from simulation.aws.hook_waits import global_time_out
 from simulation.hook_view import Hold
@@ -17,7 +16,7 @@ class ShownHooks:
     """View over the models of its subclass."""
 
     timeline: Timeline
-    deployed: list[tuple[float, tuple[NodePolicy, ...]]]  # policies, and since when they are in force
+    deployed: list[tuple[float, ClusterPolicies]]  # policies, and since when they are in force
     fleet: SimFleet
     system: System
 
@@ -87,7 +86,7 @@ class ShownHooks:
         return sum(
             max(end - max(begin, at), 0.0)
             for (begin, policies), end in zip(self.deployed, ends, strict=True)
-            if (policy := policy_for(policies, group, there.tags)) is None or hook not in policy.interruption.hooks
+            if (policy := policies.selecting(group, there.tags)) is None or hook not in policy.interruption.hooks
         )
 
     def time_out(self, group: str, hook: str) -> float:

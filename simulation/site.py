@@ -55,7 +55,7 @@ class Site(Shown):
         self.register: Callable[[NodeSpec], object] = cluster.add_node
         self.policies: ClusterPolicies = plan.policies
         self.rewritten = 0.0
-        self.deployed = [(0.0, plan.policies.policies)]
+        self.deployed = [(0.0, plan.policies)]
         self.tainted_by_others: set[str] = set()
         self._wanted = wanted_replicas(plan.workloads)
         self._begin_reading(world)
@@ -91,7 +91,7 @@ class Site(Shown):
         """Deploy other policies."""
         self.policies = self.system.clusters.written[self.cluster_name] = policies
         self.rewritten = self.now
-        self.deployed.append((self.now, policies.policies))
+        self.deployed.append((self.now, policies))
 
     def work_in_threads(self) -> None:
         """Make functions work in threads; several clusters are served so in any case."""

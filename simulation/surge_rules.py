@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from leeward.model.group import Group
 from leeward.model.lifecycle import ENDING, STAYING, role_of
 from leeward.policy.document import NodePolicy
-from leeward.policy.selection import policy_for
 from leeward.upgrade.record import UpgradeRecord
 from leeward.upgrade.surge.sizes import max_surge
 from simulation.asked import Kind
@@ -32,7 +31,7 @@ class MaxSurge:
         if not launched or view.now - view.rewritten < DECIDED:
             return
         for name, group in view.groups.items():
-            record, policy = view.upgrades.get(name), policy_for(view.policies.policies, name, group.tags)
+            record, policy = view.upgrades.get(name), view.policies.policy_of(group)
             if record is None or policy is None or not launched & {member.id for member in group.instances}:
                 continue
             if policy.update.max_surge is None or group.capacity_rebalance:

@@ -77,7 +77,7 @@ class World(Shown):
         begins: float = START,
     ) -> None:
         self.seed, self.policies, self._fleet_plan = seed, fleet.policies, fleet
-        self.deployed = [(0.0, fleet.policies.policies)]
+        self.deployed = [(0.0, fleet.policies)]
         self.cluster_name = fleet.cluster
         self.timeline, streams = Timeline(begins), Streams(seed)
         self.story: deque[str] = deque(maxlen=STORY)
@@ -252,7 +252,7 @@ class World(Shown):
         """Deploy other policies."""
         self.policies = self.system.clusters.written[self.cluster_name] = policies
         self.rewritten = self.timeline.now()
-        self.deployed.append((self.rewritten, policies.policies))
+        self.deployed.append((self.rewritten, policies))
 
     def _touch(self) -> None:
         self._touched = True

@@ -20,7 +20,6 @@ from leeward.errors import InvalidPolicyError
 from leeward.policy.document import ClusterPolicies, ClusterSettings, NodePolicy
 from leeward.policy.parse import parse_documents
 from leeward.policy.schedule import any_active
-from leeward.policy.selection import policy_for
 from leeward.policy.write import canonical, parameters, to_json
 
 NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
@@ -150,7 +149,7 @@ def _ask(policies: ClusterPolicies) -> None:
     for policy in policies.policies:
         windows += [*policy.update.windows, *(one.window for one in policy.disruption.budgets if one.window)]
     any_active(windows, NOW)
-    policy_for(policies.policies, "web", GROUP_TAGS)
+    policies.selecting("web", GROUP_TAGS)
 
 
 def _parsed(read: list[tuple[str, Any]], cluster: str) -> ClusterPolicies | None:

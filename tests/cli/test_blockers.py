@@ -216,6 +216,16 @@ def test_live_hooks_and_volumes_are_looked_up(leeward, system):
     assert found["volume-attached"]["owner"] == "PersistentVolumeClaim/data"
 
 
+def test_live_a_hook_belongs_to_the_group_that_lists_the_instance(leeward, system):
+    """The instance was attached a moment ago: EC2 still shows the tag of the group before."""
+    system.groups.by_name["other"] = a_group("other")
+    system.instances.put(an_instance("i-0a", group="other"))
+    system.groups.begin_terminating("web-a", "i-0a")
+    assert [one["object"] for one in live(leeward, "node-i-0a") if one["kind"] == "lifecycle-hook"] == [
+        "hook web-a/leeward-terminate"
+    ]
+
+
 def test_live_nothing_is_changed(leeward, system):
     before = dict(system.kubernetes.by_key), dict(system.kubernetes.by_name)
     live(leeward)

@@ -7,7 +7,6 @@ from random import Random
 
 import pytest
 
-from leeward.policy.selection import policy_for
 from local.cluster.model import Cluster
 from local.cluster.nodes import NodeSpec
 from local.cluster.objects import annotations_of, is_ready, name_of, node_of, phase_of
@@ -77,7 +76,7 @@ def test_spot_on_demand_and_an_unselected_group_with_a_foreign_hook_are_always_t
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_policies_select_exactly_the_groups_that_are_selected(seed):
     some = fleet(seed)
-    chosen = {group.name: policy_for(some.policies.policies, group.name, {}) for group in some.groups}
+    chosen = {group.name: some.policies.selecting(group.name, {}) for group in some.groups}
     assert {name: policy is not None for name, policy in chosen.items()} == {g.name: g.selected for g in some.groups}
     forced = [name for name, policy in chosen.items() if policy and policy.drain.force]
     assert all(name.startswith("batch") for name in forced)

@@ -25,7 +25,6 @@ from leeward.placement.explain import ZoneFacts, zone_facts
 from leeward.placement.restrictions import by_claim, not_in_zones, of_claimed
 from leeward.placement.scene import PlacementScene, closed_zones, cores_by_zone
 from leeward.policy.document import NodePolicy
-from leeward.policy.selection import policy_for
 
 USED = (FactKind.TEMPLATES, FactKind.INSTANCE_TYPES, FactKind.CNI)
 SUBNETS = "subnets"
@@ -97,7 +96,7 @@ def placement_of_group(inputs: Inputs, name: str, pods: int, zones: Sequence[str
         _check_subnets(inputs.context, f"none of group {name}'s", wanted)
     asked = tuple(sorted(set(zones))) or tuple(sorted({subnet.zone for subnet in subnets}))
     subnets = tuple(subnet for subnet in subnets if subnet.zone in asked)
-    policy = policy_for(ports.clusters.policies(inputs.context.cluster).policies, group.name, group.tags)
+    policy = ports.clusters.policies(inputs.context.cluster).policy_of(group)
     demand = _demand(inputs, subnets, _types_of(inputs, group), pods, () if policy is None else (policy,))
     allocated = cores_by_zone(inputs.nodes, inputs.type_cores)
     return PlacementScene(
@@ -116,9 +115,9 @@ def placement_of_cluster(inputs: Inputs, instance_type: str | None, pods: int | 
     folder without subnets.
     """
     context, ports = inputs.context, inputs.context.ports
-    policies = ports.clusters.policies(context.cluster).policies
+    policies = ports.clusters.policies(context.cluster)
     groups = ports.groups.of_clusters([context.cluster])
-    selected = [group for group in groups if policy_for(policies, group.name, group.tags)]
+    selected = [group for group in groups if policies.policy_of(group)]
     ids = sorted({name for group in selected for name in group.subnets})
     subnets = ports.network.subnets(ids) or ports.network.subnets(_all_subnets(context, groups))
     if not subnets:
@@ -127,7 +126,7 @@ def placement_of_cluster(inputs: Inputs, instance_type: str | None, pods: int | 
     expected = pods
     if expected is None:
         expected = _busiest(inputs.nodes, ports.clusters.kubernetes(context.cluster).pods(), kind)
-    demand = _demand(inputs, tuple(subnets.values()), inputs.types([kind] if kind else []), expected, policies)
+    demand = _demand(inputs, tuple(subnets.values()), inputs.types([kind] if kind else []), expected, policies.policies)
     cores, closed = cores_by_zone(inputs.nodes, inputs.type_cores), closed_zones(inputs.nodes)
     return PlacementScene(
         subnets=tuple(subnets.values()),

@@ -17,7 +17,6 @@ from leeward.node_template.build import ExpectedNode, Sources, expected_node, un
 from leeward.node_template.gathering import look_up, sources_of
 from leeward.node_template.observed import Observed, observed
 from leeward.policy.document import NodePolicy, TemplatePolicy
-from leeward.policy.selection import policy_for
 from leeward.snapshot.gather import read_nodes
 from leeward.snapshot.launches import launched_from, ready_nodes
 
@@ -62,7 +61,7 @@ def inputs_of(context: ClusterContext, name: str, *, zone: str | None, instance_
     """
     ports, group = context.ports, context.group(name)
     members = tuple(ports.instances.describe([one.id for one in group.instances]).values())
-    policy = policy_for(ports.clusters.policies(context.cluster).policies, group.name, group.tags)
+    policy = ports.clusters.policies(context.cluster).policy_of(group)
     template = policy.template if policy else TemplatePolicy()
     looked = look_up(
         group,

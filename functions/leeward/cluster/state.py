@@ -1,7 +1,7 @@
 """State of one cluster: node, instance, group, policy and open terminations, joined once for every reader.
 
 Facets that the reader did not load, or that could not be read, are `Unavailable` (`leeward.cluster.facets`). The joins
-follow `leeward.policy.selection`: which group holds an instance, and which policy selects a group."""
+follow `leeward.cluster.joins`; which policy selects a group is a rule of `leeward.policy.document`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,7 +17,6 @@ from leeward.model.nodegroup import NodeRepair
 from leeward.model.termination import TerminationRecord
 from leeward.model.zonal_shift import NOT_SHIFTED, ZonalShifts
 from leeward.policy.document import ClusterPolicies, NodePolicy
-from leeward.policy.selection import policy_for
 
 NO_SHIFTS: Facet[ZonalShifts] = Known(NOT_SHIFTED)
 
@@ -51,8 +50,7 @@ class ClusterState:
         object.__setattr__(self, "_group_of", groups)
         listing = known_or(self.node_list, ())
         object.__setattr__(self, "_node_of", nodes_by_instance(listing, self.instances))
-        chain = self.policies.policies
-        policies = {name: policy_for(chain, name, group.tags) for name, group in self.groups.items()}
+        policies = {name: self.policies.policy_of(group) for name, group in self.groups.items()}
         object.__setattr__(self, "_policy_of", policies)
 
     @property

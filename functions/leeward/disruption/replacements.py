@@ -37,7 +37,6 @@ from leeward.model.subnet import Pool, Subnet
 from leeward.model.zonal_shift import ZonalShifts
 from leeward.placement.replacement import LeavingInstance, PlacementFacts, plan_launch
 from leeward.placement.scene import SeededChance
-from leeward.policy.selection import policy_for
 from leeward.ports import Ports
 from leeward.ports.clock import Clock
 from leeward.ports.kubernetes import Clusters
@@ -201,7 +200,7 @@ def _short(cluster: str, clock: Clock, catalog: Catalog) -> frozenset[Pool]:
 
 
 def _cni(cluster: str, group: Group, clusters: Clusters) -> Mapping[str, str]:
-    policy = policy_for(clusters.policies(cluster).policies, group.name, group.tags)
+    policy = clusters.policies(cluster).policy_of(group)
     return policy.cni if policy is not None else {}
 
 

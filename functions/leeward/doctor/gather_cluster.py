@@ -16,7 +16,6 @@ from leeward.model.instance import cluster_of
 from leeward.model.node import Node
 from leeward.model.node_owners import FOREIGN_TAINTS
 from leeward.policy.document import ClusterPolicies
-from leeward.policy.selection import policy_for
 from leeward.ports import Ports
 from leeward.ports.doctor import DeploymentReader, Rbac
 from leeward.ports.executions import NamedExecutions
@@ -117,7 +116,7 @@ def _api(name: str, deployment: DeploymentReader) -> tuple[Rbac, Read[str]]:
 def _selects(policies: Read[ClusterPolicies], group: Group) -> bool:
     if isinstance(policies, UnreadFact):
         return False
-    return policy_for(policies.policies, group.name, group.tags) is not None
+    return policies.policy_of(group) is not None
 
 
 def _foreign(nodes: Iterable[Node], deployment: str) -> Mapping[str, str]:

@@ -9,7 +9,7 @@ from leeward.interruption.world import InstancePlace, MessageWorld
 from leeward.model.group import HookResult, LifecycleHook
 from leeward.model.lifecycle import is_held
 from leeward.model.message import HookAction
-from leeward.policy.selection import is_ours
+from leeward.policy.hooks import is_ours
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,6 @@ from leeward.model.message import InterruptionMessage, LifecycleTermination, Mes
 from leeward.model.seen import SeenGroup
 from leeward.model.termination import ABRUPT, CauseKind, Outcome, Status, TerminationRecord
 from leeward.policy.document import NodePolicy
-from leeward.policy.selection import named_by
 from leeward.termination.situation import group_fact, instance_fact
 
 TAKEN = frozenset(
@@ -74,7 +73,7 @@ def recorded(
 def by_name_alone(policies: Sequence[NodePolicy], group: str) -> bool:
     """Return whether the group's tags cannot affect which policy selects it."""
     for policy in policies:
-        if named_by(policy.selector, group):
+        if policy.selector.names(group):
             return not policy.selector.tags
     return True
 

@@ -13,7 +13,6 @@ from leeward.model.instance import CapacityType, Instance, cluster_of
 from leeward.model.node import Node
 from leeward.model.termination import Subject
 from leeward.policy.document import ClusterPolicies, NodePolicy
-from leeward.policy.selection import policy_for
 
 if TYPE_CHECKING:
     from leeward.model.instance_status import ScheduledEvent
@@ -72,7 +71,7 @@ class MessageWorld:
             group=self.groups.get(name) if name else None,
             cluster=cluster,
             policies=policies,
-            policy=policy_for(policies.policies, name, self._tags(name)) if policies and name else None,
+            policy=policies.selecting(name, self._tags(name)) if policies and name else None,
             nodes_seen=cluster not in self.unseen,
             confirmed=instance in self.confirmed,
             open=instance in self.open,
@@ -96,7 +95,7 @@ class MessageWorld:
 
     def _selects(self, cluster: str, group: str) -> bool:
         policies = self.policies.get(cluster)
-        return policies is not None and policy_for(policies.policies, group, self._tags(group)) is not None
+        return policies is not None and policies.selecting(group, self._tags(group)) is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
+from fnmatch import fnmatchcase
 from math import ceil
 
+from leeward.model.group import GroupFacts
 from leeward.model.pause import NOT_PAUSED, Pauses
 from leeward.policy.repair import DEFAULT_REPAIR, RepairPolicy
 
@@ -40,6 +42,14 @@ class GroupSelector:
 
     groups: tuple[str, ...] = ()
     tags: Mapping[str, str] = field(default_factory=dict)
+
+    def selects(self, group: str, tags: Mapping[str, str]) -> bool:
+        """Return whether the group matches by its name and its tags (docs/policy.md)."""
+        return self.names(group) and all(key in tags and value in {"", tags[key]} for key, value in self.tags.items())
+
+    def names(self, group: str) -> bool:
+        """Return whether its group globs match, or it has none."""
+        return not self.groups or any(group == pattern or fnmatchcase(group, pattern) for pattern in self.groups)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -286,6 +296,14 @@ class ClusterPolicies:
     # version of the set that `leeward policy apply` has written, 0 where the deployment names the policies or none are
     applied: int = 0
     pauses: Pauses = NOT_PAUSED
+
+    def policy_of(self, group: GroupFacts) -> NodePolicy | None:
+        """Return the policy of the group; None: it is not selected, Leeward leaves it alone."""
+        return self.selecting(group.name, group.tags)
+
+    def selecting(self, group: str, tags: Mapping[str, str]) -> NodePolicy | None:
+        """Return the first policy whose selector matches the group by its name and its tags."""
+        return next((policy for policy in self.policies if policy.selector.selects(group, tags)), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

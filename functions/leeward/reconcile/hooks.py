@@ -24,7 +24,7 @@ from leeward.model.pause import Pause
 from leeward.model.termination import Cause, CauseKind, Outcome, Reboot, RebootBy, TerminationRecord, execution_name
 from leeward.model.times import format_instant
 from leeward.policy.document import Heartbeat
-from leeward.policy.selection import is_ours, is_put_by_sync
+from leeward.policy.hooks import is_ours, is_put_by_sync
 from leeward.ports import Ports
 from leeward.ports.autoscaling import Groups
 from leeward.ports.clock import Clock

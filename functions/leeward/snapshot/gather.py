@@ -31,7 +31,6 @@ from leeward.node_template.gathering import Looked
 from leeward.node_template.labels import ARCH, BETA, OS
 from leeward.placement.cni import DAEMON_SET, variables_of
 from leeward.policy.document import ClusterPolicies, NodePolicy
-from leeward.policy.selection import policy_for
 from leeward.ports import Ports
 from leeward.ports.compute import PriceList
 from leeward.ports.kubernetes import Kubernetes, Listed
@@ -66,7 +65,7 @@ def gather(
     if as_if is not None:
         groups[as_if.name] = as_if
     asked = groups if as_if is None else {as_if.name: as_if}
-    selected = {n: p for n, g in asked.items() if (p := policy_for(policies.policies, n, g.tags)) is not None}
+    selected = {n: p for n, g in asked.items() if (p := policies.policy_of(g)) is not None}
     members = {member.id for group in groups.values() for member in group.instances}
     instances = ports.instances.describe(sorted(members | {node.instance_id for node in objects.nodes} - {""}))
     subnets = ports.network.subnets(sorted({name for group in selected for name in groups[group].subnets}))

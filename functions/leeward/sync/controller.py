@@ -11,7 +11,6 @@ from leeward.model.facts import FactKind
 from leeward.model.group import Group
 from leeward.model.node import Node
 from leeward.policy.document import ClusterPolicies
-from leeward.policy.selection import policy_for
 from leeward.ports import Ports
 from leeward.ports.compute import Instances
 from leeward.ports.kubernetes import Clusters
@@ -107,9 +106,7 @@ def _nodes(cluster: str, clusters: Clusters, synced: Synced) -> tuple[Node, ...]
 def _label(used: InUse, clusters: Clusters, instances: Instances, synced: Synced) -> None:
     cluster, nodes, policies = used.cluster, used.nodes or (), used.policies
     selected = [
-        group
-        for group in used.groups
-        if not policies.pauses.everything(group.name) and policy_for(policies.policies, group.name, group.tags)
+        group for group in used.groups if not policies.pauses.everything(group.name) and policies.policy_of(group)
     ]
 
     def note(node: str, error: LeewardError) -> None:

@@ -36,7 +36,6 @@ from leeward.placement.accounting import CNI_ROLE_TAG
 from leeward.placement.cni import variables_of
 from leeward.placement.scene import closed_zones, cores_by_zone, zone_of
 from leeward.policy.document import ClusterPolicies
-from leeward.policy.selection import policy_for
 from leeward.ports import Ports
 from leeward.ports.clock import Clock
 from leeward.ports.compute import Instances, LaunchSources, Network, PriceList
@@ -172,7 +171,7 @@ def _templates(
 ) -> Mapping[str, Any]:
     from leeward.sync.templates import expected_templates  # late: a cold start puts hooks before it reads user data
 
-    return expected_templates(used.cluster, used.groups, used.policies.policies, before, nodegroups, launches)
+    return expected_templates(used.cluster, used.groups, used.policies, before, nodegroups, launches)
 
 
 def _with_templates(used: InUse, kind: FactKind, sheet: Sheet) -> InUse:
@@ -188,8 +187,7 @@ def _capacity_blocks(used: InUse, instances: Instances) -> Mapping[str, Any]:
     """
     ends = instances.block_ends()
     members = instances.in_reservations(ends) if ends else {}
-    chain = used.policies.policies
-    selected = [group for group in used.groups if policy_for(chain, group.name, group.tags) is not None]
+    selected = [group for group in used.groups if used.policies.policy_of(group) is not None]
     ours = {member.id for group in selected for member in group.instances}
     return blocks_content(
         {
@@ -204,7 +202,7 @@ def _node_repair(used: InUse, nodegroups: KnownNodegroups) -> Mapping[str, Any]:
     """Return EKS' node auto repair of managed groups whose policy repairs; one that cannot be read is left out."""
     found: dict[str, NodeRepair] = {}
     for group in used.groups:
-        policy = policy_for(used.policies.policies, group.name, group.tags)
+        policy = used.policies.policy_of(group)
         if policy is None or not policy.repair.enabled or group.nodegroup is None:
             continue
         nodegroup = nodegroups.get(used.cluster, group.nodegroup, policy.template.ttl)
@@ -219,7 +217,7 @@ def _named_hooks(used: InUse, before: ClusterFacts, now: datetime) -> Mapping[st
     """
     named: dict[str, NamedHooks] = {}
     for group in used.groups:
-        policy, earlier = policy_for(used.policies.policies, group.name, group.tags), before.named_hooks.get(group.name)
+        policy, earlier = used.policies.policy_of(group), before.named_hooks.get(group.name)
         if policy is not None and policy.interruption.hooks:
             named[group.name] = NamedHooks(names=policy.interruption.hooks, at=now)
         elif policy is None and earlier is not None and now - earlier.at < HOOKS_REMEMBERED:

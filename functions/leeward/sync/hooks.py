@@ -6,7 +6,7 @@ from leeward.model import well_known
 from leeward.model.group import TERMINATING, Group, HookResult, LifecycleHook
 from leeward.model.lifecycle import ENDING, IN_WORK, role_of
 from leeward.policy.document import ClusterPolicies, Heartbeat
-from leeward.policy.selection import is_ours, policy_for
+from leeward.policy.hooks import is_ours
 
 
 def missing_hook(
@@ -23,7 +23,7 @@ def missing_hook(
     interruption handling is paused. A hook of our name without our `mark` belongs to another owner, perhaps another
     deployment, and is not overwritten.
     """
-    policy = policy_for(policies.policies, group.name, group.tags)
+    policy = policies.policy_of(group)
     if policy is None or not policy.interruption.enabled or not policies.settings.interruption:
         return None
     if policies.pauses.everything(group.name):
@@ -46,7 +46,7 @@ def left_over_hook(
     draining it.
     """
     ending = any(role_of(member.lifecycle) in ENDING | IN_WORK for member in group.instances)
-    if ending or policy_for(policies.policies, group.name, group.tags) is not None:
+    if ending or policies.policy_of(group) is not None:
         return None
     return next((hook for hook in hooks if hook.name == well_known.TERMINATE_HOOK and hook.metadata == mark), None)
 

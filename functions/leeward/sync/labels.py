@@ -14,7 +14,6 @@ from leeward.model import well_known
 from leeward.model.group import Group
 from leeward.model.node import Node
 from leeward.policy.document import ClusterPolicies
-from leeward.policy.selection import policy_for
 from leeward.ports.compute import Instances
 from leeward.ports.kubernetes import Clusters
 
@@ -83,7 +82,7 @@ def annotate_nodes(
 def _annotations_by_member(groups: Iterable[Group], policies: ClusterPolicies) -> dict[str, Mapping[str, str]]:
     found: dict[str, Mapping[str, str]] = {}
     for group in groups:
-        policy = policy_for(policies.policies, group.name, group.tags)
+        policy = policies.policy_of(group)
         if policy is not None and policy.node.annotations:
             found |= dict.fromkeys((member.id for member in group.instances), policy.node.annotations)
     return found

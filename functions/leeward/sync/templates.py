@@ -13,8 +13,7 @@ from leeward.model.facts import ClusterFacts, GroupTemplate, templates_content
 from leeward.model.group import Group
 from leeward.node_template.build import expected_node
 from leeward.node_template.gathering import look_up, sources_of
-from leeward.policy.document import NodePolicy
-from leeward.policy.selection import policy_for
+from leeward.policy.document import ClusterPolicies, NodePolicy
 from leeward.ports.compute import LaunchSources
 from leeward.ports.eks import KnownNodegroups
 
@@ -22,7 +21,7 @@ from leeward.ports.eks import KnownNodegroups
 def expected_templates(
     cluster: str,
     groups: Iterable[Group],
-    policies: Iterable[NodePolicy],
+    policies: ClusterPolicies,
     before: ClusterFacts,
     nodegroups: KnownNodegroups,
     launches: LaunchSources,
@@ -30,11 +29,10 @@ def expected_templates(
     """Return the sheet of the selected groups. A group that cannot be read is named and keeps its earlier template; it
     does not age the others. Raises LeewardError if none could be read.
     """
-    written = tuple(policies)
     found: dict[str, GroupTemplate] = {}
     failed: dict[str, LeewardError] = {}
     for group in groups:
-        policy = policy_for(written, group.name, group.tags)
+        policy = policies.policy_of(group)
         if policy is None:
             continue
         with isolate_errors(partial(failed.__setitem__, group.name)):

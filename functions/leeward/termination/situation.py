@@ -34,7 +34,7 @@ from leeward.model.node import LONG_AGO, Node, disruption_taint
 from leeward.model.seen import GONE, Seen, SeenGroup, SeenInstance
 from leeward.model.termination import CauseKind, TerminationRecord
 from leeward.policy.document import DrainPolicy, GroupSelector, NodePolicy
-from leeward.policy.selection import is_ours, is_put_by_sync, policy_for
+from leeward.policy.hooks import is_ours, is_put_by_sync
 from leeward.ports import Ports
 from leeward.ports.autoscaling import Groups
 from leeward.ports.clock import Clock
@@ -234,18 +234,18 @@ def survey(
     else:
         instance = ports.instances.describe([record.instance]).get(record.instance)
     listing = None
-    policies = ports.clusters.policies(record.subject.cluster).policies
+    policies = ports.clusters.policies(record.subject.cluster)
     seen = known.group
     if seen is None:
         name = record.subject.group
         listing = ports.groups.describe([name]).get(name) if name else None
-        seen = _observed_group(record, instance, listing, policies, ports.clock, ports.groups)
+        seen = _observed_group(record, instance, listing, policies.policies, ports.clock, ports.groups)
     seen_instance = known.instance or _observed_instance(instance, ports.clock.now())
     fresh = Seen(instance=seen_instance, group=seen)
     asked = known.instance is None or known.group is None
     if asked and written:
         ports.claims.saw(record.instance, fresh)
-    policy = policy_for(policies, seen.facts.name, seen.facts.tags) if seen.facts else None
+    policy = policies.policy_of(seen.facts) if seen.facts else None
     applied = policy or UNSELECTED
     if record.forced:
         applied = replace(applied, drain=replace(applied.drain, force=True))

@@ -35,7 +35,6 @@ from leeward.model.termination import (
 )
 from leeward.model.times import format_instant
 from leeward.model.visible import quoted
-from leeward.policy.selection import policy_for
 from leeward.ports import Ports
 from leeward.ports.autoscaling import Groups
 from leeward.ports.records import Claims
@@ -337,9 +336,7 @@ def _claim_manually(instance_id: str, execution: str, ports: Ports) -> Terminati
     instance, ports = _found(instance_id, ports)
     cluster = cluster_of(instance.tags, ports.clusters.names())
     name, group = holding(instance_id, instance, ports.groups)
-    policy = (
-        policy_for(ports.clusters.policies(cluster).policies, group.name, group.tags) if cluster and group else None
-    )
+    policy = ports.clusters.policies(cluster).policy_of(group) if cluster and group else None
     if cluster is None or policy is None:
         raise InvalidInputError(
             f"instance: found {instance_id} of group {name}, which no policy selects; "

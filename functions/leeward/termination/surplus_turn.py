@@ -22,7 +22,6 @@ from leeward.model.group import Group, GroupInstance
 from leeward.model.lifecycle import ENDING, STAYING, role_of
 from leeward.model.termination import VOLUNTARY, CauseKind, Status, TerminationRecord
 from leeward.policy.document import DisruptionReason, NodePolicy
-from leeward.policy.selection import policy_for
 from leeward.ports import Ports
 from leeward.ports.kubernetes import Clusters
 from leeward.termination.capacity_ledger import is_under_way, only_surplus, to_offset
@@ -213,9 +212,9 @@ def _groups(record: TerminationRecord, policy: NodePolicy, ports: Ports) -> dict
     name, cluster = record.subject.group or "", record.subject.cluster
     if not upgrade_budgets(policy):
         return dict(ports.groups.describe([name]))
-    chain = ports.clusters.policies(cluster).policies
+    policies = ports.clusters.policies(cluster)
     groups = (*ports.groups.describe([name]).values(), *ports.groups.of_clusters([cluster]))
-    known = {group.name: (group, policy_for(chain, group.name, group.tags)) for group in groups}
+    known = {group.name: (group, policies.policy_of(group)) for group in groups}
     return {
         one: group
         for one, (group, selected) in known.items()

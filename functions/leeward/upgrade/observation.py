@@ -13,7 +13,6 @@ from leeward.model.instance import Instance
 from leeward.model.termination import Status, TerminationRecord
 from leeward.model.visible import quoted
 from leeward.policy.document import ClusterSettings, GroupSelector, NodePolicy
-from leeward.policy.selection import policy_for
 from leeward.ports import Ports
 from leeward.ports.autoscaling import Groups, Maxima
 from leeward.ports.clock import Clock
@@ -71,7 +70,7 @@ def described(group: str, groups: Groups) -> Group:
 
 def policy_of(cluster: str, group: Group, clusters: Clusters) -> NodePolicy | None:
     """Return the policy that selects the group."""
-    return policy_for(clusters.policies(cluster).policies, group.name, group.tags)
+    return clusters.policies(cluster).policy_of(group)
 
 
 def observe(record: UpgradeRecord, ports: Ports, inputs: PreflightInputs | None = None) -> Observation:
@@ -81,7 +80,7 @@ def observe(record: UpgradeRecord, ports: Ports, inputs: PreflightInputs | None 
     """
     group = described(record.group, ports.groups)
     policies = ports.clusters.policies(record.cluster)
-    policy = policy_for(policies.policies, group.name, group.tags)
+    policy = policies.policy_of(group)
     chosen = policy or NodePolicy(name="(defaults)", selector=GroupSelector())
     kubernetes = ports.clusters.kubernetes(record.cluster)
     instances = ports.instances.describe(member.id for member in group.instances)

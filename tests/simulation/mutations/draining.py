@@ -99,7 +99,7 @@ def _no_heartbeat(shop: Workshop) -> None:
 
 
 def _every_hook_is_ours(shop: Workshop) -> None:
-    shop.replace("leeward.policy.selection.is_ours", lambda *_: True)
+    shop.replace("leeward.policy.hooks.is_ours", lambda *_: True)
 
 
 def _stays_cordoned(shop: Workshop) -> None:

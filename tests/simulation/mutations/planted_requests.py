@@ -12,12 +12,12 @@ OF_REQUESTS = (
         story="takes EC2's tag for the group, which an attach changes some seconds later",
         edits=(
             edit(
-                "leeward.cluster.membership.holding",
-                "group is not None and any(member.id == instance for member in group.instances)",
-                "group is not None",
+                "leeward.cluster.membership.holdings",
+                "listed.get(instance) or next(iter(groups.lifecycle_of(instance) or ()), None)",
+                "known.group if known else None",
             ),
         ),
-        tests=("tests/cli/test_drain_live.py",),
+        tests=("tests/cli/test_blockers.py",),
     ),
     Planted(
         name="a spot warning waits until EC2 answers",

@@ -7,7 +7,7 @@ from leeward.errors import ThrottledError
 from leeward.model.group import HookResult, LifecycleHook
 from leeward.model.well_known import hook_mark
 from leeward.policy.document import Heartbeat, InterruptionPolicy
-from leeward.policy.selection import is_ours
+from leeward.policy.hooks import is_ours
 from leeward.sync.controller import sync_once
 from tests.fakes.builders import GROUP, PUT_BY_SYNC, a_group, a_node, a_policy, an_instance, our_hook, policies
 from tests.fakes.system import QUEUE_ARN, FakeSystem

@@ -11,6 +11,7 @@ from typing import TypeVar
 from leeward.blockers.inputs import NodeInputs, ProtectionOwner, drain_ends_at, waiting_hooks
 from leeward.budgets.pdb import PdbIndex, refusal
 from leeward.cli.upgrade.status import group_status
+from leeward.cluster.membership import holdings
 from leeward.errors import InvalidInputError
 from leeward.model.attachment import VolumeAttachment, claims_of
 from leeward.model.group import Group, LifecycleHook
@@ -20,10 +21,9 @@ from leeward.model.node import Node
 from leeward.model.pod import Pod, PodDisruptionBudget
 from leeward.model.termination import BY_POLICY, Status, TerminationRecord
 from leeward.model.well_known import KEPT_FOR, OF_DISRUPTION
-from leeward.policy.document import NodePolicy
-from leeward.policy.selection import is_ours, policy_for
+from leeward.policy.document import ClusterPolicies
+from leeward.policy.hooks import is_ours
 from leeward.ports import Ports
-from leeward.ports.autoscaling import Groups
 from leeward.ports.clock import Clock
 from leeward.ports.kubernetes import Kubernetes
 from leeward.ports.records import Claims, Disruptions
@@ -51,7 +51,7 @@ RECONCILER = timedelta(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterInputs:
-    """Data that all nodes of a cluster share. `claims`: PersistentVolume -> claim; `policies` in their order; `records`
+    """Data that all nodes of a cluster share. `claims`: PersistentVolume -> claim; `group_names` by instance; `records`
     of open terminations by instance; `protection_owners` by the value of the nodes' `leeward.dev/kept-for`.
     """
 
@@ -62,8 +62,9 @@ class ClusterInputs:
     claims: Mapping[str, str]
     instances: Mapping[str, Instance]
     groups: Mapping[str, Group]
+    group_names: Mapping[str, str]
     hooks: Mapping[str, Sequence[LifecycleHook]]
-    policies: tuple[NodePolicy, ...]
+    policies: ClusterPolicies
     queues: frozenset[str] = frozenset()
     records: Mapping[str, TerminationRecord] = field(default_factory=dict)
     protection_owners: Mapping[str, ProtectionOwner] = field(default_factory=dict)
@@ -73,13 +74,12 @@ class ClusterInputs:
         pods_on = _grouped((pod.node, pod) for pod in self.pods)
         attached = _grouped((one.node, one) for one in self.attachments)
         budgets = PdbIndex(self.budgets)
-        groups = {member.id: group for group in self.groups.values() for member in group.instances}
         claiming = tuple(pod for pod in self.pods if pod.claims and not pod.finished)
         found = []
         for node in sorted(nodes, key=lambda node: node.name):
             pods = tuple(pods_on.get(node.name, ()))
             known = self.instances.get(node.instance_id)
-            group = groups.get(node.instance_id) or self.groups.get((known.group if known else None) or "")
+            group = self.group_names.get(node.instance_id)
             volumes = held_volumes(node.name, pods, attached.get(node.name, ()), self.claims)
             selecting = {budget.key: budget for pod in pods for budget in budgets.selecting(pod)}
             node_inputs = NodeInputs(
@@ -90,17 +90,15 @@ class ClusterInputs:
                 volumes=volumes,
                 instance_ended=known.ended if known else False,
                 pods_elsewhere=tuple(pod for pod in claiming if pod.node != node.name) if volumes else (),
-                group=group.name if group else known.group if known else None,
+                group=group,
                 protection_owner=self.protection_owners.get(node.annotations.get(KEPT_FOR, "")),
             )
-            found.append(self._timed(node_inputs, group, now))
+            found.append(self._timed(node_inputs, self.groups.get(group or ""), now))
         return found
 
     def _timed(self, node_inputs: NodeInputs, group: Group | None, now: datetime) -> NodeInputs:
         """Add the policy, the hooks and every deadline to the inputs of a node."""
-        policy = (
-            policy_for(self.policies, node_inputs.group, group.tags if group else {}) if node_inputs.group else None
-        )
+        policy = self.policies.selecting(node_inputs.group, group.tags if group else {}) if node_inputs.group else None
         chosen = policy or UNSELECTED
         record = self.records.get(node_inputs.node.instance_id)
         listed = self.hooks.get(node_inputs.group or "", ())
@@ -135,7 +133,9 @@ def node_inputs_of(ports: Ports, cluster: str, name: str | None, now: datetime) 
     there = {node.name for node in nodes}
     on_ec2 = {node.instance_id for node in nodes if node.instance_id.startswith("i-")}
     instances = ports.instances.describe(sorted(on_ec2))
-    groups = ports.groups.describe(sorted(_groups_of(on_ec2, instances, ports.groups)))
+    known = {name: instances.get(name) for name in on_ec2}
+    grouped = {name: one for name, one in known.items() if one is None or one.group}
+    group_names, groups = holdings(grouped, ports.groups)
     leaving = {
         member.id: group.name
         for group in groups.values()
@@ -151,8 +151,9 @@ def node_inputs_of(ports: Ports, cluster: str, name: str | None, now: datetime) 
         claims=claims_of(kubernetes.volumes()) if attachments else {},
         instances=instances,
         groups=groups,
+        group_names=group_names,
         hooks={name: ports.groups.hooks(name) for name in sorted({leaving[i] for i in leaving if i in on_ec2})},
-        policies=ports.clusters.policies(cluster).policies,
+        policies=ports.clusters.policies(cluster),
         queues=ports.queue_arns,
         records=_open_records(ports.claims, [node for node in nodes if node.tainted or node.instance_id in leaving]),
         protection_owners=protection_owners_of(nodes, cluster, ports),
@@ -160,12 +161,6 @@ def node_inputs_of(ports: Ports, cluster: str, name: str | None, now: datetime) 
     return [
         _surging(node_inputs, cluster_inputs.pods, kubernetes) for node_inputs in cluster_inputs.of_nodes(nodes, now)
     ]
-
-
-def _groups_of(on_ec2: Iterable[str], instances: Mapping[str, Instance], groups: Groups) -> set[str]:
-    """Return the groups that the instances' tags name, and those that list an instance which EC2 does not know."""
-    listed = [groups.lifecycle_of(name) for name in on_ec2 if name not in instances]
-    return {one.group for one in instances.values() if one.group} | {found[0] for found in listed if found}
 
 
 def _surging(node_inputs: NodeInputs, pods: tuple[Pod, ...], kubernetes: Kubernetes) -> NodeInputs:

@@ -15,7 +15,6 @@ from leeward.model.node import Node
 from leeward.model.pod import Pod, PodDisruptionBudget
 from leeward.model.termination import Status, TerminationRecord
 from leeward.policy.document import DrainPolicy, NodePolicy
-from leeward.policy.selection import policy_for
 from leeward.ports.kubernetes import Kubernetes
 from leeward.ports.records import Claims
 from leeward.termination.drain_plan import lone_pods
@@ -103,8 +102,8 @@ def _target(context: ClusterContext, kubernetes: Kubernetes, node: Node, *, plan
     ports, on_ec2 = context.ports, node.instance_id.startswith("i-")
     instance = ports.instances.describe([node.instance_id]).get(node.instance_id) if on_ec2 else None
     group, known = holding(node.instance_id, instance, ports.groups) if on_ec2 else (None, None)
-    policies = ports.clusters.policies(context.cluster).policies
-    selected = policy_for(policies, group, known.tags if known else {}) if group else None
+    policies = ports.clusters.policies(context.cluster)
+    selected = policies.selecting(group, known.tags if known else {}) if group else None
     record = _record(node.instance_id, ports.claims, planned=planned) if on_ec2 else None
     pods = tuple(kubernetes.pods_on(node.name))
     attachments = [one for one in kubernetes.attachments() if one.node == node.name]

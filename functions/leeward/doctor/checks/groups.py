@@ -13,7 +13,7 @@ from leeward.model.instance import cluster_of
 from leeward.model.launch_refusal import cause_in, fix_for
 from leeward.model.lifecycle import LAUNCH_WAIT, REPLACE_WAIT, RETAINED, TERMINATE_WAIT, LifecycleRole, role_of
 from leeward.policy.document import ClusterPolicies, NodePolicy
-from leeward.policy.selection import is_ours, policy_for, selects
+from leeward.policy.hooks import is_ours
 
 NEEDED = ("Launch", "Terminate")  # processes without which no node is launched or terminated
 HELD: Mapping[str, str] = {
@@ -36,7 +36,7 @@ def selected(cluster: InspectedCluster) -> list[tuple[Group, NodePolicy]]:
     policies = cluster.policies
     if isinstance(policies, UnreadFact):
         return []
-    found = [(group, policy_for(policies.policies, group.name, group.tags)) for group in tagged(cluster)]
+    found = [(group, policies.policy_of(group)) for group in tagged(cluster)]
     return [(group, policy) for group, policy in found if policy is not None]
 
 
@@ -169,7 +169,7 @@ def _missing(cluster: InspectedCluster, group: Group, policies: ClusterPolicies)
     """Report untagged groups: Leeward ignores them, although a policy would select them. A group's members show its
     cluster; where they cannot, only a policy that spells (a part of) its name does.
     """
-    policy = next((one for one in policies.policies if selects(one.selector, group.name, group.tags)), None)
+    policy = next((one for one in policies.policies if one.selector.selects(group.name, group.tags)), None)
     if policy is None:
         return
     about = About(Check.TAGS, f"group {group.name}")

@@ -14,7 +14,7 @@ from leeward.model import well_known
 from leeward.model.group import LAUNCHING, TERMINATING, Group, LifecycleHook
 from leeward.model.times import format_instant
 from leeward.policy.document import ClusterPolicies, NodePolicy
-from leeward.policy.selection import is_ours
+from leeward.policy.hooks import is_ours
 from leeward.sync.facts import HOOKS_REMEMBERED
 from leeward.sync.hooks import left_over_hook, missing_hook
 

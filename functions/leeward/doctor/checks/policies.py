@@ -12,7 +12,6 @@ from leeward.model.pause import Pause, PauseScope
 from leeward.model.times import format_instant
 from leeward.model.zonal_shift import Evacuation
 from leeward.policy.document import ClusterPolicies
-from leeward.policy.selection import policy_for, selects
 
 _CORRECT = "correct the policy file that the settings name and cdk deploy"
 
@@ -85,10 +84,10 @@ def selection(cluster: InspectedCluster) -> Iterator[Finding]:
         yield About(Check.SELECTION, f"cluster {cluster.name}").unknown(cluster.groups)
         return
     groups = [group for group in cluster.groups if cluster_of(group.tags, [cluster.name])]
-    any_selected = any(policy_for(policies.policies, group.name, group.tags) for group in groups)
+    any_selected = any(policies.policy_of(group) for group in groups)
     for number, policy in enumerate(policies.policies):
         about = About(Check.SELECTION, f"policy {policy.name} of cluster {cluster.name}")
-        mine = [group.name for group in groups if policy_for(policies.policies, group.name, group.tags) is policy]
+        mine = [group.name for group in groups if policies.policy_of(group) is policy]
         if mine:
             yield about.ok(f"selects {', '.join(sorted(mine))}")
         else:
@@ -100,9 +99,9 @@ def _none(about: About, number: int, policies: ClusterPolicies, groups: list[Gro
     have taken its groups.
     """
     policy = policies.policies[number]
-    would = [group for group in groups if selects(policy.selector, group.name, group.tags)]
+    would = [group for group in groups if policy.selector.selects(group.name, group.tags)]
     if would:
-        takers = (policy_for(policies.policies, group.name, group.tags) for group in would)
+        takers = (policies.policy_of(group) for group in would)
         named = ", ".join(sorted({taker.name for taker in takers if taker}))
         return about.warning(
             f"selects nothing: {named} stands before it and selects its groups",

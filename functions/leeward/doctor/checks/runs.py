@@ -10,7 +10,6 @@ from leeward.doctor.reading import UnreadFact
 from leeward.model.termination import CauseKind, TerminationRecord, execution_name, maintenance
 from leeward.model.times import format_instant
 from leeward.policy.document import DrainPolicy
-from leeward.policy.selection import policy_for
 from leeward.upgrade.record import ControlRequest
 
 RECONCILED = timedelta(minutes=20)  # the reconciler runs every minute, and pauses up to fifteen after failures
@@ -102,7 +101,7 @@ def _drain_of(facts: Facts, record: TerminationRecord) -> DrainPolicy:
             continue
         groups = () if isinstance(cluster.groups, UnreadFact) else cluster.groups
         tags = next((group.tags for group in groups if group.name == record.subject.group), {})
-        policy = policy_for(cluster.policies.policies, record.subject.group or "", tags)
+        policy = cluster.policies.selecting(record.subject.group or "", tags)
         if policy is not None:
             return policy.drain
     return DrainPolicy()

@@ -29,7 +29,6 @@ from leeward.node_template.provenance import Attribute, Provenance
 from leeward.node_template.user_data import kubelet_settings
 from leeward.placement.cni import variables_of
 from leeward.policy.document import GroupSelector, NodePolicy
-from leeward.policy.selection import policy_for
 from leeward.ports import Ports
 from leeward.ports.compute import LaunchSources, Templates
 from leeward.ports.eks import ManagedUpdates
@@ -102,7 +101,7 @@ def gather_preflight(record: UpgradeRecord, ports: Ports) -> Preflight:
     """
     group = described(record.group, ports.groups)
     policies = ports.clusters.policies(record.cluster)
-    policy = policy_for(policies.policies, group.name, group.tags)
+    policy = policies.policy_of(group)
     chosen = policy or NodePolicy(name="(defaults)", selector=GroupSelector(groups=(group.name,)))
     nodegroup = _nodegroup(record, group, ports.managed_updates)
     if group.nodegroup is not None:

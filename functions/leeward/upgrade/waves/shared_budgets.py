@@ -14,7 +14,6 @@ from leeward.budgets.disruption_budgets import upgrade_budgets
 from leeward.model.group import Group
 from leeward.model.termination import Status, TerminationRecord
 from leeward.policy.document import NodePolicy
-from leeward.policy.selection import policy_for
 from leeward.ports import Ports
 from leeward.ports.autoscaling import Groups
 from leeward.ports.kubernetes import Clusters
@@ -47,9 +46,9 @@ def others_of(policy: NodePolicy, group: Group, cluster: str, clusters: Clusters
     """
     if not upgrade_budgets(policy):
         return {}
-    chain = clusters.policies(cluster).policies
+    policies = clusters.policies(cluster)
     groups_by_name = {one.name: one for one in groups.of_clusters([cluster]) if one.name != group.name}
-    return {name: one for name, one in groups_by_name.items() if policy_for(chain, name, one.tags) == policy}
+    return {name: one for name, one in groups_by_name.items() if policies.policy_of(one) == policy}
 
 
 def terminating_elsewhere(record: UpgradeRecord, others: Collection[str], ports: Ports) -> OtherTerminations:
