@@ -60,7 +60,6 @@ def a_disruption(**more: Any) -> DisruptionRecord:
         "nodes": {"node-a": "i-1", "node-b": "i-2", "node-c": "i-3"},
         "members": {"node-a": "web-a", "node-b": "web-a", "node-c": "web-b"},
         "groups": ("web-a", "web-b"),
-        "raised": {"web-b": 4},
         "orders": {"0.0": "us-east-1a/subnet-1"},
         "cooldowns": {"web-c": NOW - timedelta(minutes=3)},
         "ends": {"i-3": "gone"},

@@ -38,7 +38,6 @@ def a_world(nodes=1, **record):
         "ends": {},
         "launched": {},
         "orders": {},
-        "raised": {},
         "cooldowns": {},
     }
     world.disruptions, world.disrupting = {"blue": a_disruption(**{**given, **record})}, {"blue-3-1"}

@@ -224,7 +224,7 @@ def test_without_the_permission_to_raise_the_drain_goes_on():
 def test_an_upgrade_that_begins_meanwhile_takes_the_owners_max_size_for_the_one_before():
     system = a_full_group()
     ask(system)
-    record = an_upgrade(raised_maximum=False)
+    record = an_upgrade()
     assert measured(record, system.groups.by_name[GROUP], system.ports).maximum == 2
     assert owners_maximum(GROUP, system.ports.groups, system.ports.maxima) == 2
 
@@ -237,20 +237,22 @@ def test_an_upgrade_measures_without_a_launch_whose_record_the_index_does_not_li
     ask(system)
     monkeypatch.setattr(system.claims, "open_instances", list)
     group = system.groups.by_name[GROUP]
-    assert (group.desired, measured(an_upgrade(raised_maximum=False), group, system.ports).desired) == (3, 2)
+    assert (group.desired, measured(an_upgrade(), group, system.ports).desired) == (3, 2)
     assert launched_by_others(group, system.ports.claims) == 1
 
 
 def test_a_replacement_during_an_upgrade_takes_the_max_size_that_the_upgrade_recorded():
     system = a_full_group(maximum=4, desired=4)
-    system.upgrades.records[GROUP] = an_upgrade(maximum=2, raised_maximum=True, raised_to=4)
+    system.upgrades.records[GROUP] = an_upgrade(maximum=2)
+    system.maxima.write(RaisedMaximum(group=GROUP, before=2, raised=(4,)))
     ask(system)
     assert (sizes(system), item(system).before) == ((5, 5), 2)
 
 
 def test_a_replacement_during_a_disruption_run_takes_the_max_size_that_the_run_recorded():
     system = a_full_group(maximum=3, desired=3)
-    system.disruptions.records[CLUSTER] = a_disruption(cluster=CLUSTER, groups=(GROUP,), raised={GROUP: 2})
+    system.disruptions.records[CLUSTER] = a_disruption(cluster=CLUSTER, groups=(GROUP,))
+    system.maxima.write(RaisedMaximum(group=GROUP, before=2, raised=(3,)))
     ask(system)
     assert (sizes(system), item(system).before) == ((4, 4), 2)
 
@@ -259,9 +261,9 @@ def test_an_upgrade_that_runs_keeps_the_room_until_it_has_ended():
     system = a_full_group()
     ask(system)
     pay(system, ONE)
-    system.upgrades.records[GROUP] = an_upgrade(maximum=2, raised_maximum=False)
+    system.upgrades.records[GROUP] = an_upgrade(maximum=2)
     assert not put_back(item(system), CLUSTER, system.ports)
     assert (sizes(system), item(system).active, item(system).restoring) == ((2, 3), True, None)
-    system.upgrades.records[GROUP] = an_upgrade(maximum=2, raised_maximum=False, ended=START)
+    system.upgrades.records[GROUP] = an_upgrade(maximum=2, ended=START)
     assert put_back(item(system), CLUSTER, system.ports)
     assert sizes(system) == (2, 2)

@@ -29,6 +29,7 @@ from leeward.model.group import AZ_REBALANCE
 from leeward.ports import Ports
 from leeward.ports.records import Upgrades
 from leeward.termination.ledger_settlement import Launch, offsetting, request_offset, undone
+from leeward.termination.maximum_size import DISRUPTION, release
 from leeward.termination.requests import read_apart
 
 __all__ = ["STAYED", "STEPS", "end", "give_up", "note_failure", "restore_groups"]
@@ -110,10 +111,9 @@ def note_failure(run: DisruptionRun, call: Mapping[str, Any], ports: Ports) -> D
 
 
 def restore_groups(record: DisruptionRecord, ports: Ports, upgraded: frozenset[str] = frozenset()) -> DisruptionRecord:
-    """Restore the groups as soon as possible: MaxSize to the desired size where others keep that above the owner's
-    MaxSize, and further once it fits; AZRebalance only while no zonal shift is in effect, because balancing would
-    launch into the shifted zone. The remaining changes stay in the record, and the minute reconciler tries them again.
-    `upgraded`: groups that are left to their open upgrades.
+    """Restore the groups as soon as possible: MaxSize, and AZRebalance only while no zonal shift is in effect, because
+    balancing would launch into the shifted zone. A group that stays suspended stays in the record, and the minute
+    reconciler tries again. `upgraded`: groups that are left to their open upgrades.
     """
     shifted = bool(record.suspended) and bool(ports.catalog.zonal_shifts(record.cluster).shifts)
     suspended = record.suspended if shifted else tuple(name for name in record.suspended if name in upgraded)
@@ -121,13 +121,8 @@ def restore_groups(record: DisruptionRecord, ports: Ports, upgraded: frozenset[s
         if name not in suspended:
             with suppress(ObjectGoneError):  # its owner has deleted the group
                 ports.group_changes.resume(name, AZ_REBALANCE)
-    there = ports.groups.describe(record.raised)
-    raised = {
-        name: maximum
-        for name, maximum in record.raised.items()
-        if name in there and (name in upgraded or not ports.group_changes.put_back_maximum(name, maximum, partly=True))
-    }
-    return replace(record, suspended=suspended, raised=raised)
+    release(record.groups, DISRUPTION, record.cluster, ports)
+    return replace(record, suspended=suspended)
 
 
 def _answered(record: DisruptionRecord, ports: Ports) -> DisruptionRecord:
@@ -182,7 +177,7 @@ def reconcile_disruption(cluster: str, ports: Ports) -> tuple[frozenset[str], st
         return frozenset(), None
     if record.open:
         return frozenset(record.nodes.values()), restart(record, ports.disruption_executions, ports.clock)
-    if record.suspended or record.raised:
+    if record.suspended:
         restored = restore_groups(record, ports, _upgraded(record, ports.upgrades))
         if restored != record:
             ports.disruptions.write(restored)
@@ -193,7 +188,7 @@ def _upgraded(record: DisruptionRecord, upgrades: Upgrades) -> frozenset[str]:
     """Return the groups of the record with an open upgrade, which has changed the same sizes: they are restored when it
     has ended.
     """
-    latest = {name: upgrades.read(name) for name in {*record.suspended, *record.raised}}
+    latest = {name: upgrades.read(name) for name in record.suspended}
     return frozenset(name for name, upgrade in latest.items() if upgrade is not None and upgrade.ended is None)
 
 

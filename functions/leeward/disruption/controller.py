@@ -197,7 +197,6 @@ def claim(
         members=members,
         groups=groups_named(members.values(), commands),
         cooldowns=last.cooldowns if last is not None else {},
-        raised=last.raised if last is not None else {},
         suspended=last.suspended if last is not None else (),
         wanted=wanted,
         failed=last.failed if last is not None else {},

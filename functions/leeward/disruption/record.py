@@ -68,7 +68,6 @@ class DisruptionRecord:
     attempt: int = 0  # number of that execution
     dropped: Mapping[str, str] = field(default_factory=dict)  # number of a command -> why it is not carried out now
     suspended: tuple[str, ...] = ()  # groups whose AZRebalance we have suspended
-    raised: Mapping[str, int] = field(default_factory=dict)  # group -> MaxSize before we raised it
     # number of a command and of its replacement, `C.R` -> `zone/subnet` still to be tried, the current one first
     orders: Mapping[str, str] = field(default_factory=dict)
     launched: Mapping[str, LaunchedNode] = field(default_factory=dict)  # by new instance

@@ -41,7 +41,7 @@ from leeward.ports import Ports
 from leeward.ports.clock import Clock
 from leeward.ports.kubernetes import Clusters
 from leeward.ports.records import Catalog
-from leeward.termination.maximum_size import owners_maximum
+from leeward.termination.maximum_size import allow
 from leeward.termination.situation import LAUNCH_MAX_AGE
 from leeward.workflow.scale_down_protection import owners, protect, release, release_all
 
@@ -233,7 +233,8 @@ def raise_sizes(record: DisruptionRecord, begun: DisruptionRecord, ports: Ports)
         for left in reversed(range(SIZED_AGAIN if grown else 1)):
             size = record.sizes[name]
             only_from = size - grown if left else None
-            if ports.group_changes.raise_to(name, desired=size, maximum=size, only_from=only_from):
+            allow(name, ports, size=size)
+            if ports.group_changes.raise_to(name, desired=size, only_from=only_from):
                 break
             for group in ports.groups.describe([name]).values():
                 record = _sized(record, group, group.desired + grown, ports)
@@ -241,12 +242,8 @@ def raise_sizes(record: DisruptionRecord, begun: DisruptionRecord, ports: Ports)
 
 
 def _sized(record: DisruptionRecord, group: Group, size: int, ports: Ports) -> DisruptionRecord:
-    """Record the size before it is requested, and the owner's MaxSize where it is above that."""
-    raised = dict(record.raised)
-    if size > group.maximum:
-        raised.setdefault(group.name, owners_maximum(group.name, ports.groups, ports.maxima))
-    sized = replace(record, sizes={**record.sizes, group.name: size}, raised=raised)
-    return written(sized, ports.disruptions)
+    """Record the size before it is requested."""
+    return written(replace(record, sizes={**record.sizes, group.name: size}), ports.disruptions)
 
 
 def adopt(record: DisruptionRecord, ports: Ports) -> DisruptionRecord:

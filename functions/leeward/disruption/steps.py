@@ -40,7 +40,7 @@ from leeward.ports import Ports
 from leeward.ports.clock import Clock
 from leeward.ports.records import Catalog
 from leeward.snapshot.cluster import ClusterSnapshot
-from leeward.termination.maximum_size import owners_maximum
+from leeward.termination.maximum_size import allow
 from leeward.termination.requests import read_apart
 from leeward.workflow.lease import guarded
 from leeward.workflow.steps import Step
@@ -233,7 +233,7 @@ def _next(run: DisruptionRun, record: DisruptionRecord, step: DisruptionNext) ->
 
 
 def _prepare_groups(record: DisruptionRecord, launching: tuple[str, ...], ports: Ports) -> DisruptionRecord:
-    """Suspend AZRebalance and raise MaxSize; both are recorded first. Groups whose owners have suspended balancing
+    """Suspend AZRebalance, which is recorded first, and raise MaxSize. Groups whose owners have suspended balancing
     already are left unchanged, and so is the MaxSize of a managed node group, which belongs to EKS.
     """
     wanted = [record.planned(key).group for key in launching]
@@ -243,22 +243,14 @@ def _prepare_groups(record: DisruptionRecord, launching: tuple[str, ...], ports:
     touched = sorted({*wanted, *own} & groups.keys())
     suspended = [name for name in touched if AZ_REBALANCE not in groups[name].suspended]
     most = {n: groups[n].desired + wanted.count(n) for n in touched if groups[n].nodegroup is None}
-    raised = {
-        name: owners_maximum(name, ports.groups, ports.maxima)
-        for name, size in most.items()
-        if size > groups[name].maximum
-    }
-    after = replace(
-        record,
-        suspended=tuple(sorted({*record.suspended, *suspended})),
-        raised={**raised, **record.raised},
-    )
+    after = replace(record, suspended=tuple(sorted({*record.suspended, *suspended})))
     if after != record:
         record = written(after, ports.disruptions)
     for name in record.suspended:
         ports.group_changes.suspend(name, AZ_REBALANCE)
-    for name in raised:
-        ports.group_changes.raise_to(name, maximum=most[name])
+    for name, size in most.items():
+        if size > groups[name].maximum:
+            allow(name, ports, size=size)
     return record
 
 

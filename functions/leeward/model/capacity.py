@@ -63,17 +63,13 @@ Settlement = Offset | NoOffset
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RaisedMaximum:
-    """Item of one group in the table. `before`: the owner's MaxSize. `raised`: every value that was written instead of
-    it, each before the call that sets it. `holders`: instances whose replacements need the capacity. `restoring`: since
-    when a caller puts the owner's value back; nothing is launched during that time. An item without `raised` means
-    nothing.
-    """
+    """Item of one group in the table. An item without `raised` means nothing."""
 
     group: str
-    before: int = 0
-    raised: tuple[int, ...] = ()
-    holders: tuple[str, ...] = ()
-    restoring: datetime | None = None
+    before: int = 0  # the owner's MaxSize
+    raised: tuple[int, ...] = ()  # every value that was written instead, each before the call that sets it; newest last
+    holders: tuple[str, ...] = ()  # instances whose replacements need the capacity
+    restoring: datetime | None = None  # since when a caller puts the owner's value back; nothing is launched meanwhile
     version: int = 0
 
     @property
@@ -84,6 +80,14 @@ class RaisedMaximum:
     def explains(self, maximum: int) -> bool:
         """Return whether that MaxSize is the owner's as recorded, or one written for replacements."""
         return self.active and (maximum == self.before or maximum in self.raised)
+
+    def of_owner(self, maximum: int) -> Self:
+        """Return the item for the group's present MaxSize: one that it does not explain is the owner's choice."""
+        return self if self.explains(maximum) else replace(self, before=maximum, raised=())
+
+    def raised_to(self, maximum: int) -> Self:
+        """Return the item with a value that is about to be set."""
+        return replace(self, raised=(*(value for value in self.raised if value != maximum), maximum))
 
     def settled(self) -> Self:
         """Return the item with nothing to put back. It stays, so that its version only grows."""

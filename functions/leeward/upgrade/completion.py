@@ -26,11 +26,12 @@ from leeward.model.node import Node
 from leeward.model.termination import Status
 from leeward.policy.durations import format_duration
 from leeward.ports import Ports
+from leeward.ports.autoscaling import Maxima
 from leeward.ports.compute import Instances
 from leeward.ports.kubernetes import Clusters
 from leeward.ports.records import Catalog, Claims, Upgrades
 from leeward.snapshot.launchable import price_of
-from leeward.termination import capacity_ledger
+from leeward.termination import capacity_ledger, maximum_size
 from leeward.termination.requests import read_apart
 from leeward.upgrade.capacity_ledger import with_warning, without
 from leeward.upgrade.failures import describe_blocked
@@ -272,58 +273,18 @@ def continue_in_new_execution(run: UpgradeRun, _: Mapping[str, Any], ports: Port
 
 
 def restore_group(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
-    """Remove scale-down protection, resume AZRebalance, restore the maximum size: to the owner's, or to the desired
-    size as long as that is larger, after which the minute reconciler lowers it with each scale-in. The calls come
-    first: what is recorded as Leeward's is undone again by the next execution, or at the latest by the minute
-    reconciler. While a zonal shift is in effect AZRebalance stays suspended: balancing would launch into its zone. A
-    deleted group has nothing to restore; the next group of its name is not restored in its place.
+    """Remove scale-down protection, put MaxSize back, resume AZRebalance. The calls come first: what is recorded as
+    Leeward's is undone again by the next execution, or at the latest by the minute reconciler. While a zonal shift is
+    in effect AZRebalance stays suspended: balancing would launch into its zone. A deleted group has nothing to restore;
+    the next group of its name is not restored in its place.
     """
-    try:
-        return _restored(record, ports)
-    except ObjectGoneError:
-        return replace(record, suspended=False, raised_maximum=False, raised_to=0, lowers_to=0)
-
-
-def _restored(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
     release_all(record.group, record.cluster, ports.clusters)
-    resumes = record.suspended and not ports.catalog.zonal_shifts(record.cluster).shifts
-    if resumes:
-        ports.group_changes.resume(record.group, AZ_REBALANCE)
-    record, raised_to = _lowered(record, ports) if record.raised_maximum else (record, 0)
-    raised = raised_to > 0
-    if not resumes and (record.raised_maximum, record.raised_to, record.lowers_to) == (raised, raised_to, 0):
+    maximum_size.release([record.group], maximum_size.UPGRADE, record.cluster, ports)
+    if not record.suspended or ports.catalog.zonal_shifts(record.cluster).shifts:
         return record
-    suspended = record.suspended and not resumes
-    return replace(record, suspended=suspended, raised_maximum=raised, raised_to=raised_to, lowers_to=0)
-
-
-def _lowered(record: UpgradeRecord, ports: Ports) -> tuple[UpgradeRecord, int]:
-    """Lower the maximum size as far as the desired size allows. Return the record and the size that is left above the
-    owner's, 0 for none. After the end a size between is written before the call, with the present one: where
-    the caller dies around the call, either is known as Leeward's. Raises ObjectGoneError.
-    """
-    group = ports.groups.describe([record.group]).get(record.group)
-    if group is None:
-        raise ObjectGoneError(f"no Auto Scaling group {record.group}")
-    if _others_chose(record, group.maximum):
-        return record, 0
-    lowest = max(record.maximum, group.desired)
-    if record.ended is not None and record.maximum < lowest < group.maximum:
-        record = written(replace(record, raised_to=group.maximum, lowers_to=lowest), ports.upgrades)
-    lowered = ports.group_changes.put_back_maximum(record.group, lowest)
-    if lowered and lowest == record.maximum:
-        return record, 0
-    return record, min(lowest, group.maximum) if lowered else group.maximum
-
-
-def _others_chose(record: UpgradeRecord, maximum: int) -> bool:
-    """Return whether another writer has set the maximum size, which then stays: one above the size that Leeward had
-    raised it to, and after the end of the upgrade any other than those that Leeward has left or was about to set.
-    """
-    if not record.raised_to:
-        return False
-    ours = {record.raised_to, record.lowers_to}
-    return maximum > record.raised_to or (record.ended is not None and maximum not in ours)
+    with suppress(ObjectGoneError):
+        ports.group_changes.resume(record.group, AZ_REBALANCE)
+    return replace(record, suspended=False)
 
 
 def give_back(record: UpgradeRecord, nodes: Iterable[Node], clusters: Clusters) -> list[str]:
@@ -336,11 +297,11 @@ def give_back(record: UpgradeRecord, nodes: Iterable[Node], clusters: Clusters) 
     return [node.name for node in mine]
 
 
-def left_behind(record: UpgradeRecord, instances: Instances, catalog: Catalog) -> str:
+def left_behind(record: UpgradeRecord, instances: Instances, catalog: Catalog, maxima: Maxima) -> str:
     """Return what the upgrade leaves and what it costs, in a sentence; empty for nothing."""
     known = instances.describe(record.ahead) if record.ahead else {}
     new = [instance for instance in known.values() if not instance.ended]
-    maximum = f"MaxSize is {record.raised_to} instead of {record.maximum}" if record.raised_maximum else ""
+    maximum = maximum_size.left_above(record.group, maxima)
     if not new:
         return maximum
     prices = ClusterFacts.from_sheets(catalog.read(record.cluster)).prices
@@ -358,7 +319,7 @@ def end_failed(record: UpgradeRecord, ports: Ports) -> str:
     """
     left = ""
     with suppress(LeewardError):
-        left = left_behind(record, ports.instances, ports.catalog)
+        left = left_behind(record, ports.instances, ports.catalog, ports.maxima)
     with suppress(LeewardError):
         give_back(record, ports.clusters.kubernetes(record.cluster).nodes(), ports.clusters)
     return left
@@ -385,7 +346,9 @@ def remind(record: UpgradeRecord, ports: Ports) -> None:
     if since < REMINDED or since % REMINDED >= LOOK:
         return
     key = f"upgrade-left#{record.group}#{record.stamp}#{since // REMINDED}"
-    if ports.claims.once(key, REMINDED, now) and (left := left_behind(record, ports.instances, ports.catalog)):
+    if ports.claims.once(key, REMINDED, now) and (
+        left := left_behind(record, ports.instances, ports.catalog, ports.maxima)
+    ):
         announce_failure(record, f"failed {since.days} d ago: {left}", ports)
 
 

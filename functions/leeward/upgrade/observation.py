@@ -154,11 +154,7 @@ def measured(record: UpgradeRecord, group: Group, ports: Ports) -> UpgradeRecord
 
 
 def with_owners_maximum(record: UpgradeRecord, groups: Groups, maxima: Maxima) -> UpgradeRecord:
-    """Return the record with the MaxSize that the upgrade restores: the owner's present one, unless the upgrade has
-    raised it. Launches that are left in the desired size do not matter for it.
-    """
-    if record.raised_maximum:
-        return record
+    """Return the record with MaxSize as its owner chooses it now."""
     return replace(record, maximum=owners_maximum(record.group, groups, maxima))
 
 

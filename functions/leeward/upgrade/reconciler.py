@@ -1,7 +1,7 @@
 """Restoration of what an upgrade's execution left when it was stopped, timed out or died: by the rule on how
 executions end, at once, and by the minute reconciler where that event was lost.
 
-A lease without an open execution holds nothing: AZRebalance is resumed, the maximum size restored where it can be.
+A lease without an open execution holds nothing: AZRebalance is resumed, MaxSize put back where it can be.
 The record stays, and the next start resumes where it was. The execution is not restarted automatically: the operator
 who stopped it had a reason. The record says that it was stopped, which notifies of the end: the reconciler writes it at
 its second observation only, because the event of an end takes seconds, and a listing may be behind."""
@@ -36,26 +36,26 @@ def reconcile_upgrades(
     policy has changed since. `note` takes a group that could not be handled and why; the others are.
     """
     restored: list[str] = []
-    by_name = {group.name: group for group in groups}
-    records = attempt(lambda: ports.upgrades.read_all(by_name))
-    for name, group in by_name.items():
+    names = [group.name for group in groups]
+    records = attempt(lambda: ports.upgrades.read_all(names))
+    for name in names:
         with isolate_errors(partial(note, name)):
             record = ports.upgrades.read(name) if isinstance(records, LeewardError) else records.get(name)
-            restored += _restored(record, group, ports)
+            restored += _restored(record, ports)
             if record is not None:
                 remind(record, ports)
     return restored
 
 
-def _restored(record: UpgradeRecord | None, group: Group, ports: Ports) -> list[str]:
-    if record is None or not (record.runs or _needs_restore(record, group)):
+def _restored(record: UpgradeRecord | None, ports: Ports) -> list[str]:
+    if record is None or not (record.runs or record.suspended):
         return []
     if is_held(record, ports.upgrade_executions, ports.managed_upgrade_executions):
         return []
-    restored = restore_group(record, ports) if _needs_restore(record, group) else record
+    restored = restore_group(record, ports) if record.suspended else record
     if record.runs and seen_before(f"{STOPPED}#{record.group}#{record.execution}", ports.clock, ports.claims):
         restored = _stopped(restored, "does not run any more", ports.clock)
-    return [group.name] if restored != record and ports.upgrades.write(restored) is not None else []
+    return [record.group] if restored != record and ports.upgrades.write(restored) is not None else []
 
 
 def _stopped(record: UpgradeRecord, how: str, clock: Clock) -> UpgradeRecord:
@@ -93,15 +93,6 @@ def _group_of(detail: Mapping[str, Any]) -> str:
         return ""
     group = given.get("group") if isinstance(given, dict) else ""
     return group if isinstance(group, str) else ""
-
-
-def _needs_restore(record: UpgradeRecord, group: Group) -> bool:
-    """Return whether something is left to restore: zone balancing, or a maximum size that is larger than the owner's
-    and than the group, or that another writer has set since.
-    """
-    fits, larger = group.desired <= record.maximum, group.maximum > max(record.maximum, group.desired)
-    others = record.ended is not None and (record.raised_to not in {0, group.maximum} or record.lowers_to > 0)
-    return record.suspended or (record.raised_maximum and (fits or larger or others))
 
 
 def give_back_after_upgrades(nodes: Iterable[Node], ports: Ports) -> list[str]:

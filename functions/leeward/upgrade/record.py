@@ -86,7 +86,7 @@ class UpgradeRecord:
     target: UpgradeTarget
     strategy: Strategy
     desired: int  # desired size before
-    maximum: int  # MaxSize before
+    maximum: int  # MaxSize as its owner chose it
     began: datetime
     cluster: str = ""
     version: int = 0  # of the item in the table
@@ -120,9 +120,6 @@ class UpgradeRecord:
     checked: bool = False  # pre-flight has been passed
     # changes of the group that are undone at the end
     suspended: bool = False  # Leeward has suspended AZRebalance
-    raised_maximum: bool = False  # Leeward has raised MaxSize
-    raised_to: int = 0  # that value at the most
-    lowers_to: int = 0  # value that MaxSize is about to get after the end, 0 for none
     # ledger
     ordered: int = 0  # calls that have asked for launches
     orders: Mapping[str, LaunchOrder] = field(default_factory=dict)  # those whose answer is not recorded yet, by number

@@ -235,15 +235,7 @@ def _new_record(
         raise InvalidInputError(f"group {group.name}: found no cluster of ours in its tags, expected one of them")
     policy = policy_of(cluster, group, ports.clusters) or NodePolicy(name="(defaults)", selector=GroupSelector())
     fresh = fresh_record(group, cluster, policy, request, ports.clock)
-    if last is None:
-        return fresh
-    return replace(
-        fresh,
-        suspended=last.suspended,
-        raised_maximum=last.raised_maximum,
-        raised_to=last.raised_to,
-        maximum=last.maximum if last.raised_maximum else fresh.maximum,
-    )
+    return fresh if last is None else replace(fresh, suspended=last.suspended)
 
 
 def _eks_updates(record: UpgradeRecord, managed_updates: ManagedUpdates) -> bool:

@@ -21,6 +21,7 @@ from leeward.ports import Ports
 from leeward.ports.clock import Clock
 from leeward.ports.records import Upgrades
 from leeward.termination import capacity_ledger
+from leeward.termination.maximum_size import allow
 from leeward.termination.requests import read_apart
 from leeward.upgrade.capacity_ledger import (
     conclude,
@@ -120,15 +121,13 @@ def point(run: UpgradeRun, _: Mapping[str, Any], ports: Ports) -> UpgradeRun:
             noted(record, group, ports.templates),
             surge=limit,
             suspended=record.suspended or AZ_REBALANCE not in group.suspended,
-            raised_maximum=record.raised_maximum or maximum > group.maximum,
-            raised_to=max(record.raised_to, maximum),
         ),
         ports.upgrades,
     )
     if record.suspended:
         ports.group_changes.suspend(record.group, AZ_REBALANCE)
-    if record.raised_maximum:
-        ports.group_changes.raise_to(record.group, maximum=maximum)
+    if maximum > group.maximum:
+        allow(record.group, ports, size=maximum)
     if not record.pointed:
         if denied := point_group(record, group, record.target, ports.group_changes, ports.templates):
             return replace(run, next=UpgradeNext.CREATION_FAILURE, why=denied)

@@ -21,7 +21,11 @@ OF_REPAIR = (
     Planted(
         name="an upgrade of a deleted group never ends",
         story="restores the group before it writes that the execution is over",
-        edits=(edit("leeward.upgrade.completion.restore_group", "except ObjectGoneError", "except ZeroDivisionError"),),
+        edits=(
+            edit(
+                "leeward.upgrade.completion.restore_group", "suppress(ObjectGoneError)", "suppress(ZeroDivisionError)"
+            ),
+        ),
         tests=("tests/unit/upgrade/test_reconciler.py", "tests/unit/upgrade/test_failed_end.py"),
     ),
     Planted(

@@ -72,13 +72,13 @@ OF_UPGRADE_EDGES = (
     Planted(
         name="a value of MaxSize that Leeward set is taken for its owner's",
         story="writes nothing before MaxSize is lowered, dies after the call and leaves it at that value for good",
-        edits=(edit(f"{UPGRADE}.completion._lowered", "record.ended is not None and ", "False and "),),
+        edits=(edit("leeward.termination.maximum_size.put_back", "item = item.raised_to(lowest)", "pass"),),
         tests=("tests/unit/upgrade/test_maximum.py",),
     ),
     Planted(
         name="MaxSize stays raised where others have used it",
         story="puts it back once the desired size fits and never thinks of it while it does not",
-        edits=(edit(f"{UPGRADE}.completion._lowered", "max(record.maximum, group.desired)", "record.maximum"),),
+        edits=(edit("leeward.termination.maximum_size.put_back", "max(item.before, group.desired)", "item.before"),),
         tests=("tests/unit/upgrade/test_maximum.py",),
     ),
     Planted(
@@ -237,9 +237,9 @@ OF_UPGRADE_EDGES = (
         story="reconciliations the groups that the policies select now",
         edits=(
             edit(
-                "leeward.reconcile.reconciler._restore_after_upgrades",
-                "reconcile_upgrades(state.groups.values(),",
-                "reconcile_upgrades(state.selected,",
+                "leeward.reconcile.leftovers.put_back_maximum_sizes",
+                "read_all(state.groups)",
+                "read_all(group.name for group in state.selected)",
             ),
         ),
         tests=("tests/unit/upgrade/test_completion.py",),

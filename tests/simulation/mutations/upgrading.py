@@ -8,7 +8,7 @@ from tests.simulation.mutations.build import ROLLING, ROLLING_HARSH, Mutation, w
 from tests.simulation.mutations.editing import edit, edited
 
 UPGRADE = "leeward.upgrade"
-_PUT_BACK = "lowered = ports.group_changes.put_back_maximum(record.group, lowest)"
+_PUT_BACK = "done = ports.group_changes.put_back_maximum(name, item.before, partly=lowest > item.before)"
 
 OF_UPGRADES = (
     Mutation(
@@ -31,7 +31,7 @@ OF_UPGRADES = (
     Mutation(
         name="MaxSize is not put back after an upgrade",
         story="raises MaxSize for the surge and counts on the group's owner",
-        breaks=edited(edit(f"{UPGRADE}.completion._lowered", _PUT_BACK, "lowered = True")),
+        breaks=edited(edit("leeward.termination.maximum_size.put_back", _PUT_BACK, "done = True")),
         rules=frozenset({Rule.RESTORED}),
         scenario=ROLLING,
     ),
@@ -39,7 +39,9 @@ OF_UPGRADES = (
         name="AZRebalance stays suspended after an upgrade",
         story="suspends zone balancing and forgets to resume it",
         breaks=edited(
-            edit(f"{UPGRADE}.completion._restored", "ports.group_changes.resume(record.group, AZ_REBALANCE)", "pass")
+            edit(
+                f"{UPGRADE}.completion.restore_group", "ports.group_changes.resume(record.group, AZ_REBALANCE)", "pass"
+            )
         ),
         rules=frozenset({Rule.RESTORED}),
         scenario=ROLLING,

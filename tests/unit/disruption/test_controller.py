@@ -100,26 +100,13 @@ def test_a_run_is_not_restarted_before_the_retry_time_of_its_failure(system):
 
 
 def test_what_could_not_be_returned_is_returned_by_the_sweeper(system):
-    record = a_disruption(cluster="blue", groups=("web-a",), suspended=("web-a",), raised={"web-a": 2})
+    record = a_disruption(cluster="blue", groups=("web-a",), suspended=("web-a",))
     system.disruptions.write(record.closed(DisruptionOutcome.DONE, "done", system.clock.now()))
     system.group_changes.suspend("web-a", "AZRebalance")
     assert reconcile_disruption("blue", system.ports) == (frozenset(), None)
     after = system.disruptions.records["blue"]
-    assert (after.suspended, after.raised) == ((), {})
+    assert after.suspended == ()
     assert system.groups.by_name["web-a"].suspended == ()
-
-
-def test_maxsize_follows_a_desired_size_that_others_keep_above_the_owners(system):
-    record = a_disruption(cluster="blue", groups=("web-a",), raised={"web-a": 2})
-    system.disruptions.write(record.closed(DisruptionOutcome.DONE, "done", system.clock.now()))
-    group = replace(system.groups.by_name["web-a"], desired=3, maximum=9)
-    system.groups.by_name["web-a"] = group
-    reconcile_disruption("blue", system.ports)
-    assert system.groups.by_name["web-a"].maximum == 3
-    assert dict(system.disruptions.records["blue"].raised) == {"web-a": 2}
-    system.groups.by_name["web-a"] = replace(group, desired=2, maximum=3)
-    reconcile_disruption("blue", system.ports)
-    assert (system.groups.by_name["web-a"].maximum, dict(system.disruptions.records["blue"].raised)) == (2, {})
 
 
 def test_azrebalance_stays_suspended_while_a_zonal_shift_lasts_and_is_resumed_afterwards(system):
@@ -139,14 +126,14 @@ def test_azrebalance_stays_suspended_while_a_zonal_shift_lasts_and_is_resumed_af
 def test_a_group_that_is_being_upgraded_keeps_no_other_group_waiting(system):
     """An upgrade may wait for days; each of the two has changed the sizes of its own groups."""
     system.groups.by_name["web-b"] = replace(system.groups.by_name["web-a"], name="web-b")
-    record = a_disruption(cluster="blue", suspended=("web-a", "web-b"), raised={"web-a": 2, "web-b": 2})
+    record = a_disruption(cluster="blue", suspended=("web-a", "web-b"))
     system.disruptions.write(record.closed(DisruptionOutcome.DONE, "done", system.clock.now()))
     for name in ("web-a", "web-b"):
         system.group_changes.suspend(name, "AZRebalance")
     system.upgrades.write(replace(OPEN_UPGRADE, group="web-b", execution="web-b-1", version=0))
     reconcile_disruption("blue", system.ports)
     after = system.disruptions.records["blue"]
-    assert (after.suspended, dict(after.raised)) == (("web-b",), {"web-b": 2})
+    assert after.suspended == ("web-b",)
     assert [system.groups.by_name[name].suspended for name in ("web-a", "web-b")] == [(), ("AZRebalance",)]
 
 

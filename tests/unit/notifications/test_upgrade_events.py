@@ -54,7 +54,7 @@ def test_each_start_after_an_end_is_notified_and_a_takeover_is_not(last):
 
 def test_progress_is_no_event():
     assert turns(RUNS, replace(RUNS, finished=3, started=4, why="waiting for nodes to leave", version=9)) == []
-    assert turns(ENDED, replace(ENDED, suspended=False, raised_maximum=False, version=9)) == []
+    assert turns(ENDED, replace(ENDED, suspended=False, version=9)) == []
 
 
 def test_a_canary_that_waits_is_held_with_its_end_and_the_commands_against_it():

@@ -6,6 +6,7 @@ import pytest
 
 from leeward.errors import AwsUnavailableError, LeewardError
 from leeward.model import well_known
+from leeward.model.capacity import RaisedMaximum
 from leeward.model.launch import LaunchSource
 from leeward.model.termination import CauseKind
 from leeward.reconcile.reconciler import reconcile_once
@@ -25,7 +26,7 @@ FAILURES = {
 }
 
 
-def rolling(**given):
+def rolling(*, raised=True, **given):
     """The group while its upgrade runs: MaxSize 12 instead of 10, AZRebalance suspended, the old node cordoned."""
     system = a_rolling_group()
     assert system.templates.version_for(V1, "ami-00000000000000002", token="two").version == V2.version
@@ -33,11 +34,11 @@ def rolling(**given):
     system.kubernetes.cordon(system.kubernetes.by_name[f"node-{OLD}"], GROUP, exclude=False)
     fields = {
         "maximum": 10,
-        "raised_maximum": True,
-        "raised_to": 12,
         "suspended": True,
         "previous": UpgradeTarget(template=V1),
     }
+    if raised:
+        system.maxima.write(RaisedMaximum(group=GROUP, before=10, raised=(12,)))
     draining(system, **{**fields, **given})
     return system
 
@@ -54,6 +55,10 @@ def record(system):
     return system.upgrades.records[GROUP]
 
 
+def owed(system):
+    return system.maxima.read(GROUP).active
+
+
 def step(system, name, run=RUN, **call):
     return STEPS[name](run, {"step": name, **call}, system.ports)
 
@@ -68,7 +73,7 @@ def test_azrebalance_stays_suspended_while_a_zonal_shift_lasts_and_the_reconcile
     system = rolling(finished=1)
     system.shift("us-east-1b")
     assert step(system, "restore").next is UpgradeNext.UPGRADED
-    assert (record(system).suspended, record(system).raised_maximum) == (True, False)
+    assert (record(system).suspended, owed(system)) == (True, False)
     assert "AZRebalance" in group(system).suspended
     assert reconcile_upgrades([group(system)], system.ports) == []
     system.shift()
@@ -84,7 +89,7 @@ def test_a_completed_upgrade_puts_maxsize_back_resumes_azrebalance_and_uncordons
     assert not system.kubernetes.by_name[f"node-{OLD}"].unschedulable
     done = record(system)
     assert (done.ended, done.error, done.resumable) == (system.clock.now(), "", False)
-    assert (done.suspended, done.raised_maximum, done.raised_to) == (False, False, 0)
+    assert (done.suspended, owed(system)) == (False, False)
 
 
 @pytest.mark.parametrize("how", FAILURES)
@@ -111,7 +116,7 @@ def test_maxsize_stays_where_another_controller_has_set_a_larger_one():
     change(system, maximum=20)
     step(system, "restore")
     assert group(system).maximum == 20
-    assert not record(system).raised_maximum
+    assert not owed(system)
 
 
 def test_maxsize_stays_until_the_desired_size_fits_below_it_and_the_reconciler_restores_it_then():
@@ -119,10 +124,10 @@ def test_maxsize_stays_until_the_desired_size_fits_below_it_and_the_reconciler_r
     change(system, desired=11)
     step(system, "note-failure", replace(RUN, next=UpgradeNext.EVICTION_FAILURE, why="pods"))
     assert group(system).maximum == 11
-    assert (record(system).raised_maximum, record(system).raised_to) == (True, 11)
+    assert (owed(system), system.maxima.read(GROUP).raised[-1]) == (True, 11)
     change(system, desired=10)
     system.upgrade_executions.open.clear()
-    assert reconcile_upgrades([group(system)], system.ports) == [GROUP]
+    assert GROUP in reconcile_once(system.ports).restored
     assert returned(system)
 
 
@@ -145,14 +150,15 @@ def test_the_reconciler_restores_maxsize_in_a_group_that_no_policy_selects():
 
 
 def test_where_records_cannot_be_read_together_each_is_read():
-    system = owing()
+    system = rolling()
+    system.upgrade_executions.open.clear()
     system.upgrades.fail("read_all", AwsUnavailableError("503"))
     assert reconcile_upgrades([group(system)], system.ports) == [GROUP]
     assert returned(system)
 
 
 def test_a_maxsize_that_was_never_raised_is_not_written():
-    system = rolling(raised_maximum=False, raised_to=0)
+    system = rolling(raised=False)
     step(system, "restore")
     assert group(system).maximum == 12
     assert "put_back_maximum" not in system.group_changes.asked

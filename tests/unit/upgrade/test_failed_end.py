@@ -6,6 +6,7 @@ import pytest
 
 from leeward.errors import ClusterUnreachableError
 from leeward.model import well_known
+from leeward.model.capacity import RaisedMaximum
 from leeward.model.facts import FactKind, Sheet
 from leeward.reconcile.reconciler import reconcile_once
 from leeward.upgrade.reconciler import reconcile_upgrades
@@ -47,16 +48,13 @@ def test_a_failed_upgrade_returns_its_old_nodes_to_service_and_to_load_balancers
 
 def test_an_upgrade_of_a_deleted_group_ends_and_keeps_nothing_for_the_next_group_of_its_name():
     """The notification of its end follows from the record."""
-    system = failing(raised_maximum=True, raised_to=14, suspended=True)
+    system = failing(suspended=True)
+    system.maxima.write(RaisedMaximum(group=GROUP, before=10, raised=(14,)))
     del system.groups.by_name[GROUP]
     step(system, "note-failure", replace(RUN, next=UpgradeNext.FAILED))
     ended = record(system)
-    assert (ended.ended, ended.raised_maximum, ended.raised_to, ended.suspended) == (
-        system.clock.now(),
-        False,
-        0,
-        False,
-    )
+    assert (ended.ended, ended.suspended) == (system.clock.now(), False)
+    assert not system.maxima.read(GROUP).active
 
 
 def test_the_failure_names_the_new_nodes_that_stay_and_their_cost():

@@ -6,8 +6,9 @@ import pytest
 
 from leeward.disruption.completion import restore_groups
 from leeward.errors import ObjectGoneError
+from leeward.model.capacity import RaisedMaximum
+from leeward.reconcile.reconciler import reconcile_once
 from leeward.upgrade.completion import restore_group
-from leeward.upgrade.reconciler import reconcile_upgrades
 from tests.fakes.builders import GROUP, a_group, an_instance
 from tests.fakes.disruptions import a_disruption
 from tests.fakes.system import FakeSystem
@@ -19,11 +20,13 @@ BEFORE, RAISED = 3, 5
 def a_system(*, desired=3, maximum=RAISED):
     members = [f"i-{n}" for n in range(desired)]
     group = replace(a_group(GROUP, *members), maximum=maximum)
-    return FakeSystem(instances=[an_instance(name) for name in members], groups=[group])
+    system = FakeSystem(instances=[an_instance(name) for name in members], groups=[group])
+    system.maxima.write(RaisedMaximum(group=GROUP, before=BEFORE, raised=(9 if maximum == 9 else RAISED,)))
+    return system
 
 
-def raised(system, **more):
-    return a_record(system, **{"maximum": BEFORE, "raised_maximum": True, "raised_to": RAISED, **more})
+def owed(system):
+    return system.maxima.read(GROUP).active
 
 
 def maximum(system):
@@ -32,37 +35,35 @@ def maximum(system):
 
 def test_an_upgrade_puts_the_maximum_size_back():
     system = a_system()
-    record = restore_group(raised(system), system.ports)
-    assert maximum(system) == BEFORE
-    assert (record.raised_maximum, record.raised_to) == (False, 0)
+    restore_group(a_record(system), system.ports)
+    assert (maximum(system), owed(system)) == (BEFORE, False)
 
 
 def test_a_maximum_below_the_desired_size_is_owed_and_no_larger_than_the_group_needs():
     system = a_system(desired=4)
-    record = restore_group(raised(system), system.ports)
-    assert maximum(system) == 4
-    assert (record.raised_maximum, record.raised_to) == (True, 4)
+    record = restore_group(a_record(system), system.ports)
+    assert (maximum(system), owed(system)) == (4, True)
     assert restore_group(record, system.ports) == record
 
 
 def scaled_during_an_upgrade(desired=7):
     """Others have scaled the group above its owner's MaxSize while an upgrade had it raised, which has ended since."""
     system = a_system(desired=desired, maximum=9)
-    record = restore_group(raised(system, raised_to=9), system.ports)
+    record = restore_group(a_record(system), system.ports)
     assert system.upgrades.write(replace(record, ended=system.clock.now())) is not None
     return system
 
 
 def resize(system, **sizes):
     system.groups.by_name[GROUP] = replace(system.groups.by_name[GROUP], **sizes)
-    reconcile_upgrades(system.groups.by_name.values(), system.ports)
+    reconcile_once(system.ports)
     return maximum(system)
 
 
 def test_weeks_after_an_upgrade_each_scale_in_lowers_maxsize_until_it_is_the_owner_s():
     system = scaled_during_an_upgrade()
     assert [resize(system, desired=size) for size in (7, 6, 6, 5, 4, 3)] == [7, 6, 6, 5, 4, 3]
-    assert not system.upgrades.records[GROUP].raised_maximum
+    assert not owed(system)
     assert resize(system, desired=2) == 3
 
 
@@ -71,24 +72,24 @@ def test_weeks_after_an_upgrade_each_scale_in_lowers_maxsize_until_it_is_the_own
 def test_a_pass_that_dies_while_it_lowers_maxsize_does_not_take_its_own_value_for_the_owner_s(monkeypatch, call, later):
     """It dies before MaxSize is set, after that, or as the result is to be written; others scale in meanwhile."""
     system = scaled_during_an_upgrade()
-    put_back, write = system.group_changes.put_back_maximum, system.upgrades.write
+    put_back, write = system.group_changes.put_back_maximum, system.maxima.write
 
     def dies(*given, **more):
         if call == "after":
             put_back(*given, **more)
         raise KeyboardInterrupt
 
-    def dies_at_the_result(record):
-        return write(record) if record.lowers_to else dies()
+    def dies_at_the_result(item):
+        return write(item) if item.restoring else dies()
 
     with monkeypatch.context() as patch:
         if call == "record":
-            patch.setattr(system.upgrades, "write", dies_at_the_result)
+            patch.setattr(system.maxima, "write", dies_at_the_result)
         else:
             patch.setattr(system.group_changes, "put_back_maximum", dies)
-        for size in (6, 5):  # two passes die in a row
-            with pytest.raises(KeyboardInterrupt):
-                resize(system, desired=size)
+        with pytest.raises(KeyboardInterrupt):
+            resize(system, desired=6)
+    system.clock.advance(minutes=3)  # the pass that died was putting it back
     assert resize(system, desired=later) == max(later, BEFORE)
     assert resize(system, desired=BEFORE) == BEFORE
 
@@ -102,38 +103,35 @@ def test_a_maxsize_that_its_owner_sets_after_the_upgrade_stays(chosen):
 
 def test_a_larger_maximum_that_its_owner_has_chosen_stays():
     system = a_system(maximum=20)
-    record = restore_group(raised(system), system.ports)
-    assert maximum(system) == 20
-    assert not record.raised_maximum
+    restore_group(a_record(system), system.ports)
+    assert (maximum(system), owed(system)) == (20, False)
 
 
 @pytest.mark.parametrize("runs", [False, True])
 def test_the_minute_reconciler_puts_it_back_after_an_upgrade_that_does_not_run_any_more(runs):
     system = a_system()
-    written = system.upgrades.write(raised(system, execution="web-a-1"))
+    written = system.upgrades.write(a_record(system, execution="web-a-1"))
     if runs:
         system.upgrade_executions.start("web-a-1", {})
     assert written is not None
-    reconcile_upgrades(system.groups.by_name.values(), system.ports)
+    reconcile_once(system.ports)
     assert maximum(system) == (RAISED if runs else BEFORE)
 
 
 def test_a_disruption_run_puts_the_maximum_size_back():
     system = a_system()
-    record = restore_groups(replace(a_disruption(), raised={GROUP: BEFORE}), system.ports)
-    assert maximum(system) == BEFORE
-    assert record.raised == {}
+    restore_groups(a_disruption(groups=(GROUP,)), system.ports)
+    assert (maximum(system), owed(system)) == (BEFORE, False)
 
 
 def test_a_disruption_run_owes_it_while_the_group_is_larger():
     system = a_system(desired=4)
-    record = restore_groups(replace(a_disruption(), raised={GROUP: BEFORE}), system.ports)
-    assert maximum(system) == 4  # the desired size
-    assert record.raised == {GROUP: BEFORE}
+    restore_groups(a_disruption(groups=(GROUP,)), system.ports)
+    assert (maximum(system), owed(system)) == (4, True)  # the desired size
 
 
 def test_a_disruption_run_owes_nothing_to_a_group_that_its_owner_has_deleted():
     system = a_system()
     system.group_changes.fail("resume", ObjectGoneError("no Auto Scaling group"))
-    record = restore_groups(replace(a_disruption(), suspended=(GROUP,), raised={}), system.ports)
+    record = restore_groups(replace(a_disruption(), suspended=(GROUP,)), system.ports)
     assert record.suspended == ()

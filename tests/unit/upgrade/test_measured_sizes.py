@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from leeward.model.capacity import RaisedMaximum
 from leeward.model.launch import LaunchSource
 from leeward.model.termination import Cause, CauseKind, Outcome
 from leeward.termination.capacity_ledger import surplus
@@ -78,11 +79,12 @@ def test_a_launch_that_is_left_in_the_group_keeps_the_size_of_before_it(in_sizes
 
 
 @pytest.mark.parametrize("step", ["prepare", "start-rollback"])
-@pytest.mark.parametrize(("raised", "restored"), [(False, 6), (True, 10)])
+@pytest.mark.parametrize(("raised", "restored"), [((), 6), ((6,), 10)])
 def test_a_maxsize_that_an_owner_set_while_the_upgrade_was_stopped_is_restored(raised, restored, step):
     """Also with launches left in the desired size. Where it could not be restored yet, the value of before stays."""
     control = ControlRequest.ROLLBACK if step == "start-rollback" else ControlRequest.RUN
-    system = stopped(offset=False, maximum=10, raised_maximum=raised, control=control)
+    system = stopped(offset=False, maximum=10, control=control)
+    system.maxima.write(RaisedMaximum(group=GROUP, before=10, raised=raised))
     system.groups.by_name[GROUP] = replace(system.groups.by_name[GROUP], maximum=6)
     desired_after(system, step)
     assert system.upgrades.records[GROUP].maximum == restored

@@ -18,6 +18,7 @@ from leeward.ports import Ports
 from leeward.ports.compute import Network
 from leeward.ports.records import Catalog
 from leeward.termination.capacity_ledger import staying
+from leeward.termination.maximum_size import allow
 from leeward.upgrade.capacity_ledger import with_warning
 from leeward.upgrade.gate import zones_to_serve
 from leeward.upgrade.members import Age
@@ -59,7 +60,7 @@ def launch_ordered(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
     """
     if not record.orders:
         return record
-    record = _raise_maximum(record, ports)
+    allow(record.group, ports, more=sum(order.count for order in record.orders.values()))
     launched: dict[str, str] = {}  # new instance -> zone
     short: dict[str, str] = {}
     refusal = ""
@@ -72,20 +73,6 @@ def launch_ordered(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
         elif not answer.launched:
             refusal = answer.reason
     return written(_with_answers(record, launched, short, refusal), ports.upgrades)
-
-
-def _raise_maximum(record: UpgradeRecord, ports: Ports) -> UpgradeRecord:
-    """Raise the maximum size so that the orders fit: others may have launched since they were made. It is restored when
-    the upgrade ends.
-    """
-    group = described(record.group, ports.groups)
-    wanted = group.desired + sum(order.count for order in record.orders.values())
-    if wanted <= group.maximum:
-        return record
-    if not record.raised_maximum or wanted > record.raised_to:
-        record = written(replace(record, raised_maximum=True, raised_to=max(record.raised_to, wanted)), ports.upgrades)
-    ports.group_changes.raise_to(record.group, maximum=wanted)
-    return record
 
 
 def _with_answers(
@@ -137,14 +124,12 @@ def raise_desired_size(record: UpgradeRecord, observation: Observation, ports: P
     missing = _missing(record, observation, gating=gating)
     if missing or not record.wanted:
         group = described(record.group, ports.groups)
-        wanted = group.desired + missing
-        raises_maximum = record.raised_maximum or wanted > group.maximum
-        maximum = max(record.raised_to, wanted) if raises_maximum else record.raised_to
-        sized = replace(record, wanted=wanted, raised=missing, raised_maximum=raises_maximum, raised_to=maximum)
         before = tuple(instance.id for instance in _new_members(observation.preflight)) if missing else ()
-        record = written(replace(sized, counted=before), ports.upgrades)
+        sized = replace(record, wanted=group.desired + missing, raised=missing, counted=before)
+        record = written(sized, ports.upgrades)
     if record.raised:
-        ports.group_changes.raise_to(record.group, desired=record.wanted, maximum=record.wanted)
+        allow(record.group, ports, size=record.wanted)
+        ports.group_changes.raise_to(record.group, desired=record.wanted)
     return record
 
 
