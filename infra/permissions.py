@@ -90,7 +90,7 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
         _ANSWER_HOOK,
         _EXTEND_HOOK,
         _READ_SHIFTS,
-        reads_one(Key.TERMINATION, Key.PAUSE, Key.POLICIES, Key.SHIFTS, Key.ZONES),
+        reads_one(Key.TERMINATION, Key.PAUSE, Key.POLICIES, Key.SHIFTS, Key.ZONES, Key.NAMED_HOOKS),
         reads_many(Key.TERMINATION, Key.FACTS),
         puts(Key.TERMINATION, Key.SHIFTS),
         changes(Key.TERMINATION, Key.RESERVATIONS, Key.COUNT),

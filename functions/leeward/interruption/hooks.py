@@ -38,13 +38,16 @@ def hook_verdict(action: HookAction, place: InstancePlace, node: NodeDecision, w
 def answers(action: HookAction, place: InstancePlace, world: MessageWorld) -> bool:
     """Return whether the hook is ours: it arrived directly at our queue, or its listing or the event shows it
     (selection.is_ours). A launch action of an instance that its terminate hooks hold has none: its answer would end the
-    instance.
+    instance. A launch hook that a removed policy named is ours: unanswered, it would abandon each new instance, and
+    those of a warm pool, which their group does not list, are answered here alone.
     """
     if action.launching and is_held(place.lifecycle):
         return False
     if action.direct or not world.complete:
         return True
-    return place.policy is not None and is_ours(listed(action, world), place.policy, world.queue_arns)
+    if place.policy is None:
+        return action.launching and (action.group, action.hook) in world.named
+    return is_ours(listed(action, world), place.policy, world.queue_arns)
 
 
 def listed(action: HookAction, world: MessageWorld) -> LifecycleHook:

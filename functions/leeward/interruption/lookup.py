@@ -40,7 +40,7 @@ R = TypeVar("R")
 @dataclass(slots=True)
 class Lookup:
     """World of some messages; `errors` by the failed lookup: `instances`, `groups`, `cluster NAME`, `hooks GROUP`,
-    `member INSTANCE`.
+    `named CLUSTER` (hooks of removed policies), `member INSTANCE`.
     """
 
     world: MessageWorld = field(default_factory=MessageWorld)
@@ -72,6 +72,8 @@ class Lookup:
             yield f"cluster {place.cluster}"
         if hook is not None and place.policy is not None:
             yield f"hooks {hook.group}"
+        elif hook is not None and hook.launching:
+            yield f"named {place.cluster}"
         yield f"member {instance}"
 
     def place(self, message: InterruptionMessage, instance: str) -> InstancePlace:
@@ -278,7 +280,18 @@ def _hooks(lookup: Lookup, messages: Sequence[InterruptionMessage], ports: Ports
     answers = _ask(sorted(groups - known.keys()), ports.groups.hooks, each)
     lookup.errors |= {f"hooks {name}": one for name, one in answers.items() if isinstance(one, LeewardError)}
     hooks = {name: tuple(one) for name, one in answers.items() if not isinstance(one, LeewardError)}
-    lookup.world = replace(lookup.world, hooks={**known, **hooks})
+    left = [lookup.world.locate(action.instance, action.group) for action in actions if action.launching]
+    clusters = {place.cluster for place in left if place.cluster and place.policies and not place.policy}
+    named = _ask(sorted(clusters), ports.catalog.named_hooks, each)
+    lookup.errors |= {f"named {name}": one for name, one in named.items() if isinstance(one, LeewardError)}
+    until_lately = {
+        (group, hook)
+        for one in named.values()
+        if not isinstance(one, LeewardError)
+        for group, remembered in one.items()
+        for hook in remembered.names
+    }
+    lookup.world = replace(lookup.world, hooks={**known, **hooks}, named=frozenset(until_lately))
 
 
 def _nodes(lookup: Lookup, messages: Sequence[InterruptionMessage], ports: Ports, each: Executor) -> None:

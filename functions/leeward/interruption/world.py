@@ -29,6 +29,7 @@ class MessageWorld:
     instances: Mapping[str, Instance] = field(default_factory=dict)
     groups: Mapping[str, Group] = field(default_factory=dict)
     hooks: Mapping[str, tuple[LifecycleHook, ...]] = field(default_factory=dict)
+    named: frozenset[tuple[str, str]] = frozenset()  # (group, hook) that policies of groups named until lately
     nodes: Mapping[str, Node] = field(default_factory=dict)  # by instance id
     unseen: frozenset[str] = frozenset()  # clusters whose API did not answer: a missing Node there proves nothing
     queue_arns: frozenset[str] = frozenset()

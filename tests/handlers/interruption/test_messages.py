@@ -15,6 +15,7 @@ from leeward.model.node import disruption_taint
 from leeward.model.subnet import SHORT_FOR, Pool
 from leeward.model.termination import CauseKind, Outcome, Status, detach_deadline
 from leeward.policy.document import Rebalance
+from leeward.sync.controller import sync_once
 from tests.events import event
 from tests.fakes.builders import DEPLOYMENT, GROUP, ZONE, a_group, a_node, a_policy, an_instance, our_hook, policies
 
@@ -243,6 +244,25 @@ class TestHooks:
         assert queue.deliver(body) == []
         assert queue.system.groups.asked["complete"] == queue.system.groups.asked["heartbeat"] == 0
         assert queue.system.executions.open == {"i-0abc-1"}
+
+    @pytest.mark.parametrize("destination", ["AutoScalingGroup", "WarmPool"])
+    @pytest.mark.parametrize("hours", [1, 49])
+    def test_a_launch_hook_that_a_removed_policy_named_is_answered_for_two_days(self, connect, destination, hours):
+        """Its default ABANDON would end each new instance; a group does not list those of its warm pool."""
+        queue = connect(hooks=[WAIT_FOR_NODE], groups=[a_group(GROUP)], nodes=[])
+        sync_once(queue.system.ports)
+        queue.system.clusters.policies_of["blue"] = policies(a_policy("other", "batch-*"))
+        queue.system.clock.advance(hours=hours)
+        sync_once(queue.system.ports)
+        queue.system.groups.waiting.add((GROUP, "wait-for-node", "i-0abc"))
+        assert queue.deliver(event("asg_launch", detail__Destination=destination)) == []
+        answer = (GROUP, "wait-for-node", "i-0abc", HookResult.CONTINUE)
+        assert queue.system.groups.answered == ([answer] if hours == 1 else [])
+
+    def test_a_launch_waits_while_the_names_of_a_removed_policy_cannot_be_read(self, connect):
+        queue = connect(hooks=[WAIT_FOR_NODE], groups=[a_group(GROUP)], written=policies(a_policy("other", "batch-*")))
+        queue.system.catalog.fail("named_hooks", ThrottledError("the table is away"))
+        assert queue.deliver(event("asg_launch"), event("asg_terminate", detail__EC2InstanceId="i-0def")) == ["m0"]
 
     def test_a_group_without_policy_keeps_its_hook(self, connect):
         queue = connect(written=policies(a_policy("other", "batch-*")))

@@ -32,6 +32,12 @@ OF_ENDINGS = (
         tests=("tests/unit/reconcile/test_reconciler.py",),
     ),
     Planted(
+        name="a launch hook that a removed policy named abandons each instance of a warm pool",
+        story="leaves the hooks of a group that no policy selects to the minute reconciler, which sees no warm pool",
+        edits=(edit("leeward.interruption.hooks.answers", "return action.launching and", "return False and"),),
+        tests=("tests/handlers/interruption/test_messages.py",),
+    ),
+    Planted(
         name="no pod of a spot node is evicted while the table is away",
         story="starts a termination once its claim is written",
         edits=(edit("leeward.interruption.effects._claim", "cause.kind in ABRUPT and", "False and"),),
