@@ -40,6 +40,12 @@ OF_THE_EMULATOR = (
         tests=("tests/local/cluster/test_access.py",),
     ),
     Planted(
+        name="the local stack uses the cluster of a kubeconfig whose context was not confirmed",
+        story="takes the file for the confirmation",
+        edits=(edit("local.foreign.consent.confirmed", "if options.confirm != access.context:", "if False:"),),
+        tests=("tests/local/foreign/test_consent.py",),
+    ),
+    Planted(
         name="the local API server creates objects in a terminating namespace",
         story="looks whether the namespace exists",
         edits=(edit(f"{CLUSTER}.model.Cluster._check_namespace", "if is_deleting(namespace):", "if False:"),),
