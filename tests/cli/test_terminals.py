@@ -12,6 +12,7 @@ import termios
 import pytest
 
 from leeward.cli.fitting import width_of
+from leeward.cli.fixes import commands_in, sentence_lines
 from tests.cli.command import NOON
 from tests.cli.snapshots import upgrade
 from tests.cli.snapshots.disruption import a_disruption_snapshot, a_group, a_node, a_pod
@@ -78,8 +79,8 @@ MUST_SHOW = {
 }
 
 
-def screen(arguments, columns, rows=24):
-    """What a terminal of this size gets."""
+def screen(arguments, columns, rows=24, code=0):
+    """What a terminal of this size gets of a command with this exit code."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
     environment = {**os.environ, "NO_COLOR": "1", "PYTHONPATH": "functions", "TERM": "xterm"}
@@ -91,7 +92,7 @@ def screen(arguments, columns, rows=24):
         while chunk := _read(ours):
             printed += chunk
     os.close(ours)
-    assert process.returncode == 0, printed.decode()
+    assert process.returncode == code, printed.decode()
     return printed.decode().replace("\r\n", "\n")
 
 
@@ -100,6 +101,20 @@ def _read(terminal):
         return os.read(terminal, 65536)
     except OSError:  # the other end is closed
         return b""
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_errors_and_questions_break_no_word_and_no_command(tmp_path, columns):
+    lines = screen(command("plan", "--snapshot", tmp_path), columns, code=2).splitlines()
+    assert sum(len(list(commands_in(line))) for line in lines) == 5  # whole: half a command has no tool or no end
+    ask = f"from leeward.cli.confirmation import *; confirm(argparse.Namespace(yes=False), [{'pod ' * 30!r}])"
+    asked = screen(["-c", ask], columns, code=1).partition("Go on?")[0].splitlines()
+    assert [line for line in (*lines, *asked) if width_of(line) > columns and not line.startswith("  kubectl ")] == []
+
+
+def test_a_command_stays_whole_where_a_sentence_ends_its_lines():
+    drain = "leeward drain ip-10-40-0-6.ec2.internal ip-10-40-1-6.ec2.internal --cluster demo --cancel"
+    assert sentence_lines(f"to take it back: {drain}", 80) == ["to take it back:", f"  {drain}"]
 
 
 @pytest.mark.parametrize("columns", [80, 120])

@@ -9,7 +9,9 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from leeward.cli.upgrade import preflight, requests
 from leeward.policy.document import GroupSelector
+from leeward.upgrade.preflight.findings import Code, blocker
 from leeward.upgrade.record import ControlRequest
 from leeward.upgrade.waits import UpgradeWait, track_wait
 from tests.cli.test_upgrade_live import a_record
@@ -28,6 +30,13 @@ def unselected(system, monkeypatch):
     other = replace(a_policy(), selector=GroupSelector(groups=("other",)))
     monkeypatch.setattr(system.clusters, "policies", lambda cluster: policies(other))
     return system
+
+
+def test_the_command_of_a_blockers_fix_stands_on_a_line_of_its_own(leeward, system, monkeypatch):
+    found = blocker(Code.PDB_NEVER_ALLOWS, "pdb shop/web", "never", "kubectl -n shop edit pdb web: maxUnavailable 1")
+    for module in (preflight, requests):
+        monkeypatch.setattr(module, "blocking", lambda *_: (found,))
+    assert "  kubectl -n shop edit pdb web" in leeward(*START, "--yes").err.splitlines()
 
 
 def test_a_start_with_a_blocker_exits_1_with_its_findings_and_begins_nothing(leeward, unselected):

@@ -6,8 +6,8 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from leeward.cli.output import say
 from leeward.errors import InvalidInputError, TerminalError
-from leeward.model.visible import visible
 
 MOST_LINES = 20  # of a summary
 ANSWERS = ("y", "yes")
@@ -41,7 +41,7 @@ def confirm(arguments: argparse.Namespace, effects: Sequence[str]) -> None:
     left = len(effects) - MOST_LINES
     shown = [*effects[:MOST_LINES], *([f"and {left} more"] if left > 0 else [])]
     for line in shown:
-        sys.stderr.write(f"{visible(line)}\n")
+        say(line)
     sys.stderr.write("Go on? [y/N] ")
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() not in ANSWERS:

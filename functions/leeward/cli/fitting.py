@@ -17,6 +17,12 @@ _PARTS = re.compile(r"[^\s,]+,?\s*|,\s*|\s+")  # a line may end after a blank or
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 
 
+class Copied(str):
+    """Line to be copied, such as a command: a terminal breaks it itself, so that the copy has no line breaks."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Columns:
     """Columns of a table that is fitted. `optional`: those that are left out, the first of them first; `text`: the

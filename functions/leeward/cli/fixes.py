@@ -1,4 +1,5 @@
-"""Commands within the sentences of fixes, on lines of their own, so that they can be copied.
+"""Commands within sentences: those of fixes on lines of their own, and none of them on two lines, so that they can be
+copied.
 
 Decides where a command ends in a sentence: at punctuation, or at a word that only prose has. Each is printed once: the
 sentence names it by its place."""
@@ -6,10 +7,13 @@ sentence names it by its place."""
 import re
 from collections.abc import Iterator
 
-from leeward.cli.tables import Copied
+from leeward.cli.fitting import Copied, wrapped
 
 # A drain terminates its node: a sentence names it, but it is no fix.
-_TOOLS = r"(?<![\w.-])(?:kubectl|aws|leeward|cdk|make) (?!drain )"
+_ANY_COMMAND = r"(?<![\w.-])(?:kubectl|aws|leeward|cdk|make) "
+_TOOLS = f"{_ANY_COMMAND}(?!drain )"
+_WHOLE = str.maketrans({" ": "\0", ",": "\1"})  # after which a line may end
+_APART = str.maketrans({"\0": " ", "\1": ","})
 _TOKEN = re.compile(r"""(?:'[^']*'|"[^"]*"|<[^>]*>|[^\s'"])+""")
 _PROSE_WORDS = (
     "a again allows also an and answers ask are as at before by can checks continues do does ends explains for from "
@@ -21,9 +25,9 @@ _END = ",;:)."
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth")
 
 
-def commands_in(sentence: str) -> Iterator[str]:
+def commands_in(sentence: str, tools: str = _TOOLS) -> Iterator[str]:
     """Yield the commands of a sentence, each with a verb at least."""
-    for start in re.finditer(_TOOLS, sentence):
+    for start in re.finditer(tools, sentence):
         words = [start[0].strip()]
         for token in _TOKEN.finditer(sentence, start.end()):
             word = token[0].rstrip(_END)
@@ -47,6 +51,13 @@ def fix_lines(about: str, sentence: str) -> list[str]:
     for command in sorted(commands, key=len, reverse=True):  # a command may begin as another does
         sentence = sentence.replace(command, names[command])
     return [f"{about}: {sentence}", *(copied(command) for command in commands)]
+
+
+def sentence_lines(text: str, width: int) -> list[str]:
+    """Return the visible text in lines of a terminal: no word and no command stands on two of them."""
+    for command in sorted(commands_in(text, _ANY_COMMAND), key=len, reverse=True):
+        text = text.replace(command, command.translate(_WHOLE))
+    return [row.translate(_APART) for line in text.split("\n") for row in wrapped(line, width)]
 
 
 def copied(command: str) -> Copied:

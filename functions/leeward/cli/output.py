@@ -11,6 +11,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from leeward.errors import InvalidInputError
@@ -109,11 +110,25 @@ def _coloured() -> bool:
 
 def tell(sentence: str) -> None:
     """Write a sentence to standard error, after the command's name."""
-    print(f"leeward: {visible(sentence)}", file=sys.stderr)
+    say(f"leeward: {sentence}")
+
+
+def say(text: str) -> None:
+    """Write lines to standard error; those of a terminal end between words, and outside of commands."""
+    from leeward.cli.fixes import sentence_lines  # late: --help says nothing there
+
+    text = visible(text)
+    lines = sentence_lines(text, shutil.get_terminal_size().columns) if sys.stderr.isatty() else [text]
+    print("\n".join(lines), file=sys.stderr)
 
 
 def tolerate_any_terminal() -> None:
-    """Print an escape instead of a traceback on a terminal that cannot show a character."""
+    """Print an escape instead of a traceback on a terminal that cannot show a character, and nothing where the caller
+    has closed a stream (`>&-`): what is printed to a missing one would go to standard output.
+    """
+    if sys.stdout is None or sys.stderr is None:
+        nowhere = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115  (open to the end of the process)
+        sys.stdout, sys.stderr = sys.stdout or nowhere, sys.stderr or nowhere
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from leeward.cli.fitting import common_domain, wrapped
+from leeward.cli.fixes import sentence_lines
 from leeward.model.times import format_instant
 from leeward.model.visible import visible
 
@@ -58,7 +59,7 @@ class Progress:
 
     def say(self, line: str) -> None:
         """Print a line that stays."""
-        rows = wrapped(visible(line), shutil.get_terminal_size().columns - 1) if self._redrawn else [line]
+        rows = sentence_lines(visible(line), shutil.get_terminal_size().columns - 1) if self._redrawn else [line]
         for row in rows:
             self._write(row)
         self._drawn, self._known = 0, {}

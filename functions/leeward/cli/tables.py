@@ -9,7 +9,8 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from leeward.cli.fitting import Columns, fit, wrapped
+from leeward.cli.fitting import Columns, Copied, fit, wrapped
+from leeward.cli.fixes import sentence_lines
 from leeward.cli.output import Output, View
 from leeward.model.visible import visible
 
@@ -58,12 +59,6 @@ class Table:
         shown = texts[:1] if names is None else tuple(one_line(name) for name in names)
         prefix = f"{self.kind}/" if self.kind else ""
         self.rows.append(Row(cells=texts, names=tuple(f"{prefix}{name}" for name in shown), style=style))
-
-
-class Copied(str):
-    """Line to be copied, such as a command: a terminal breaks it itself, so that the copy has no line breaks."""
-
-    __slots__ = ()
 
 
 Report = Table | str | Sequence[Table | str]
@@ -129,7 +124,7 @@ def _lines(table: Table, view: View, *, coloured: bool) -> Iterator[str]:
 def _sentence(text: str, view: View) -> list[str]:
     """Return the lines of a sentence; those of a terminal end between words."""
     width = _width(view)
-    return [one_line(text)] if not width or isinstance(text, Copied) else wrapped(one_line(text), width)
+    return [one_line(text)] if not width or isinstance(text, Copied) else sentence_lines(one_line(text), width)
 
 
 def _width(view: View) -> int:

@@ -7,7 +7,8 @@ from copy import copy
 from datetime import timedelta
 
 from leeward.cli.context import ClusterContext
-from leeward.cli.output import emit, tell
+from leeward.cli.fixes import fix_lines
+from leeward.cli.output import emit, say, tell
 from leeward.cli.upgrade.plan import preflight_of
 from leeward.model.counts import count_of
 from leeward.policy.durations import format_duration
@@ -48,7 +49,11 @@ def print_blocked(arguments: argparse.Namespace, plans: list[UpgradePlan]) -> in
         emit(document, arguments.view, str)
         return REFUSED
     for group, finding in found:
-        tell(f"{group}: {finding.code.value}: {finding.object}: {finding.message}; fix: {finding.fix}")
+        about = f"{group}: {finding.code.value}: {finding.object}: {finding.message}; fix"
+        sentence, *commands = fix_lines(about, finding.fix)
+        tell(sentence)
+        for command in commands:
+            say(command)
     tell(f"{said}; fix it, or let it pass with --override CODE")
     return REFUSED
 
