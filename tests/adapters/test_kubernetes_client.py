@@ -113,6 +113,13 @@ def test_throttling_for_longer_than_a_step_can_wait_is_handed_on(connect):
     assert (raised.value.retry_after, len(cluster.seen), cluster.clock.slept) == (60, 1, [])
 
 
+def test_a_connection_that_is_refused_names_no_object_of_the_client(connect):
+    cluster = connect()
+    cluster.server.close()
+    with pytest.raises(ClusterUnreachableError, match=r"/nodes/node-a\): no connection to 127\.0\.0\.1: "):
+        cluster.client.ask(NODE)
+
+
 def test_a_refused_token_is_renewed_once(connect):
     cluster = connect(status(401, "Unauthorized"), Reply(200, raw_node()))
     cluster.client.ask(NODE)

@@ -120,9 +120,9 @@ LIVE: tuple[tuple[str, str, int, str], ...] = (
     ),
     (
         "no_cluster",
-        "blockers i-0abc",
+        "blockers i-0abc --region eu-west-1",
         2,
-        "aws eks list-clusters shows them; --region, --profile or AWS_PROFILE name another place",
+        "aws eks list-clusters --region eu-west-1 shows them; --region, --profile or AWS_PROFILE name another place",
     ),
     ("denied", "drain i-0abc --dry-run", 1, "list nodes: forbidden (account 111122223333, Region eu-west-1)"),
     (

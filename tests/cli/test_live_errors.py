@@ -68,6 +68,15 @@ def test_missing_credentials_come_with_the_fix(leeward, environment):
     assert len(result.err.splitlines()) == 1
 
 
+@pytest.mark.parametrize(
+    "kind", ["sso_region = r\nsso_account_id = 1\nsso_role_name = r\nsso_start_url", "credential_process"]
+)
+def test_a_profile_without_a_session_comes_with_its_own_login(leeward, environment, tmp_path, kind):
+    environment.setenv("HOME", str(tmp_path))  # which has no session of SSO
+    (tmp_path / "config").write_text(f"[profile own]\nregion = us-west-1\n{kind} = false\n")
+    assert "; log in (aws sso login --profile own, or set" in leeward(*DRAIN, "--profile", "own").err
+
+
 @pytest.fixture
 def unreachable(monkeypatch):
     """No endpoint answers."""
@@ -90,7 +99,8 @@ def test_a_typing_error_in_the_region_names_the_nearest(leeward, environment, un
 
 def test_an_endpoint_that_does_not_answer_in_a_real_region_leaves_the_region_alone(leeward, environment, unreachable):
     environment.setenv("AWS_REGION", "cn-north-1")
-    assert "expected an AWS Region" not in leeward(*DRAIN).err
+    said = leeward(*DRAIN).err
+    assert ("expected an AWS Region" in said, "HTTPS_PROXY, AWS_ENDPOINT_URL" in said) == (False, True)
 
 
 def test_a_cluster_that_is_not_there_is_bad_input_with_account_and_region(leeward, system):

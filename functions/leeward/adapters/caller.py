@@ -41,7 +41,7 @@ def caller_settings(
     """
     owner, partition, caller = account, "aws", ""
     if owner is None:
-        with aws_call("sts:GetCallerIdentity", "the default credentials"):
+        with aws_call("sts:GetCallerIdentity", "the caller's credentials"):
             identity = clients.get("sts").get_caller_identity()
         owner, caller = identity["Account"], identity["Arn"]
         partition = caller.split(":")[1]

@@ -18,6 +18,7 @@ ELSEWHERE = "--region, --profile or AWS_PROFILE name another place"
 BAD_CREDENTIALS = (
     "sts:GetCallerIdentity",  # needs no permission: it fails for want of valid credentials alone
     "Unable to locate credentials",
+    "Error when retrieving",  # credentials or a token: of a process, of SSO
     "ExpiredToken",
     "InvalidClientTokenId",
     "UnrecognizedClientException",
@@ -61,10 +62,13 @@ def explained(error: LeewardError, arguments: argparse.Namespace | None) -> Leew
     if denied and any(one in text for one in BAD_CREDENTIALS):
         from leeward.doctor.checks.account import LOG_IN  # late: a command that succeeds needs no check
 
-        return type(error)(f"{text}; {LOG_IN}")
+        fix = LOG_IN.replace("aws sso login", f"aws sso login --profile {arguments.profile}")
+        return type(error)(f"{text}; {fix if arguments.profile else LOG_IN}")
     place = f" ({origin})" if origin and origin not in text else ""
     if isinstance(error, AwsUnreachableError):
-        return type(error)(f"{text}{place}{_doubt(arguments)}")
+        from leeward.doctor.checks.account import REACH  # late, as above
+
+        return type(error)(f"{text}{place}{_doubt(arguments) or f'; {REACH}'}")
     return type(error)(f"{text}{place}") if place else error
 
 
@@ -78,8 +82,14 @@ def no_cluster(arguments: argparse.Namespace, error: LeewardError) -> InvalidInp
     where = arguments.origin or "this account and Region"
     return InvalidInputError(
         f"--cluster: found no cluster {arguments.cluster!r} in {where} ({error}), expected the name of one there: "
-        f"aws eks list-clusters shows them; {ELSEWHERE}"
+        f"aws eks list-clusters{_options(arguments)} shows them; {ELSEWHERE}"
     )
+
+
+def _options(arguments: argparse.Namespace) -> str:
+    """Return the options with which the AWS CLI looks where the command does."""
+    given = {"profile": arguments.profile, "region": arguments.region}
+    return "".join(f" --{name} {value}" for name, value in given.items() if value)
 
 
 def _doubt(arguments: argparse.Namespace) -> str:

@@ -16,8 +16,8 @@ from botocore.exceptions import (
     ParamValidationError,
     PartialCredentialsError,
     ProfileNotFound,
+    SSOError,
     TokenRetrievalError,
-    UnauthorizedSSOTokenError,
 )
 from botocore.exceptions import ConnectionError as BotoConnectionError
 
@@ -152,7 +152,7 @@ _NO_CREDENTIALS = (
     PartialCredentialsError,
     CredentialRetrievalError,
     TokenRetrievalError,
-    UnauthorizedSSOTokenError,
+    SSOError,
 )
 
 

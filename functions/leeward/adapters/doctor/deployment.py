@@ -368,7 +368,7 @@ class AwsDeployment(Signs, Topics):
     @cached_property
     def _identity(self) -> CallerIdentity:
         region = self._clients.region
-        with aws_call("sts:GetCallerIdentity", "the default credentials"):
+        with aws_call("sts:GetCallerIdentity", "the caller's credentials"):
             raw = self._clients.get("sts").get_caller_identity()
         return CallerIdentity(account=raw["Account"], region=region, arn=raw["Arn"], partition=raw["Arn"].split(":")[1])
 

@@ -54,6 +54,7 @@ CONFLICT_PAUSE_SECONDS = 0.02, 0.2  # from and to: random, so that two writers o
 PAGE_SIZE = 500  # of pods some 3 MB
 CONNECTIONS = 16
 _READ_TIMEOUT = re.compile(r"read timeout=([\d.]+)")
+_CONNECTION = re.compile(r"^\w+\(host=.*?, port=\d+\): ")
 T = TypeVar("T")
 
 
@@ -388,9 +389,9 @@ def _longest(request: ApiRequest) -> float:
 
 
 def _trouble(error: Exception, request: ApiRequest) -> str:
-    """Return why a try failed; urllib3's own sentence about a time-out begins with the address of an object."""
+    """Return why a try failed; urllib3's own sentences about a time-out and a connection begin with an object."""
     if not isinstance(error, urllib3.exceptions.ReadTimeoutError):
-        return str(error)
+        return _CONNECTION.sub("", str(error))
     given = _READ_TIMEOUT.search(str(error))
     return unanswered(float(given[1]) if given else _longest(request), request.hint)
 

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 
 from leeward.cli.cluster_state import check_prices
 from leeward.cli.context import ClusterContext, context_of
+from leeward.cli.fixes import sentence_lines
 from leeward.cli.node_filter import NodeFilter, add_node_filters, node_filter
 from leeward.cli.output import Output, emit, printed_lines
 from leeward.cli.pause.shown import pause_lines
@@ -69,7 +70,8 @@ def refresh(
         with Screen() as screen:
             error = ""
             while True:
-                failed = [f"not read since {format_instant(read)}: {error}"] if error else []
+                said = f"not read since {format_instant(read)}: {error}"
+                failed = sentence_lines(said, shutil.get_terminal_size().columns) if error else []
                 screen.draw([*failed, *lines])
                 if keys is None:
                     clock.sleep(INTERVAL)

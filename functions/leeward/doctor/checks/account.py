@@ -10,6 +10,7 @@ from leeward.model.concurrency import QUOTA, RAISE, STARTER, shortage
 from leeward.model.counts import count_of
 
 LOG_IN = "log in (aws sso login, or set AWS_PROFILE or --profile) and name the Region (--region or AWS_REGION)"
+REACH = "see whether the endpoint can be reached from here: network, HTTPS_PROXY, AWS_ENDPOINT_URL, the Region's name"
 _ABOUT = About(Check.CREDENTIALS, "AWS credentials")
 
 
@@ -41,7 +42,8 @@ def concurrency(facts: Facts) -> Iterator[Finding]:
 
 def without_credentials(missing: UnreadFact) -> tuple[Finding, ...]:
     """Return the only finding of a run without credentials, which can read nothing else."""
-    return (_ABOUT.failed(missing.reason, LOG_IN),)
+    unreachable = "endpoint" in missing.reason  # botocore's word for an address that does not answer
+    return (_ABOUT.failed(missing.reason, REACH if unreachable else LOG_IN),)
 
 
 def nothing_deployed(identity: CallerIdentity) -> Finding:
