@@ -146,7 +146,7 @@ def _with_request(record: UpgradeRecord | None, group: str, action: str, by: str
     if action not in ACTIONS:
         raise InvalidInputError(f"action: found {quoted(action)}, expected one of {', '.join(ACTIONS)}")
     if record is None:
-        raise InvalidInputError(f"upgrade of {group}: found none, expected one to {action}")
+        raise InvalidInputError(f"upgrade of {group}: found none, expected one for {action}")
     wanted = with_control(record, ACTIONS[action])
     return written(replace(wanted, requested_by=by), upgrades) if wanted != record else record
 

@@ -298,6 +298,6 @@ def _not_there(name: str, machines: Iterable[Machine]) -> str:
     named = ", ".join(machine.named for machine in machines)
     return (
         f"found neither a file nor an execution {name!r} of {named}, expected one that runs or ended in the last "
-        f"{KEPT_DAYS} days, after which Step Functions forgets it: aws stepfunctions list-executions "
-        "--state-machine-arn ARN lists them"
+        f"{KEPT_DAYS} days, after which Step Functions forgets it: a name such as GROUP-1, CLUSTER-3-1 or "
+        "i-0123456789abcdef0-1, or an instance's id, which is its latest termination"
     )

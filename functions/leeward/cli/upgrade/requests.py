@@ -99,8 +99,9 @@ def _check_request(arguments: argparse.Namespace, upgrades: Upgrades) -> None:
 
 
 def _no_upgrade(group: str, action: str) -> InvalidInputError:
+    verb = action.replace("rollback", "roll back")
     return InvalidInputError(
-        f"upgrade of {group}: found none that was begun, expected one to {action}; leeward upgrade start begins one"
+        f"upgrade of {group}: found none that was begun, expected one to {verb}; leeward upgrade start begins one"
     )
 
 
