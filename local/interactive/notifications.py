@@ -18,6 +18,7 @@ from local.stack import LocalStack
 
 QUEUE = "notifications"
 WAIT_SECONDS = 3  # for the first event
+ABOUT = ("node", "instance", "group", "cluster")  # the first of them that an event has is what it is about
 
 
 def main() -> int:
@@ -63,7 +64,7 @@ def received(stack: LocalStack) -> Iterator[dict[str, Any]]:
 
 def line(detail: dict[str, Any]) -> str:
     """Return time, type and reason of an event, what it is about, and what follows."""
-    about = detail.get("node") or detail.get("group") or detail.get("cluster")
+    about = next(filter(None, map(detail.get, ABOUT)), None)
     following = f"; next: {detail['next']}" if detail.get("next") else ""
     return f"{detail['at']} {detail['event']}: {about}: {detail['why']}{following}"
 

@@ -26,6 +26,7 @@ SETTINGS = {
     "CDK_DISABLE_CLI_TELEMETRY": "true",
     "CDK_DISABLE_VERSION_CHECK": "1",
     "JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION": "1",
+    "MAKEFLAGS": "--no-print-directory",  # below `make tutorial` a make of the page would name its folder
 }
 
 

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from local.interactive.notifications import line
 from local.interactive.state import CLAIMS
 from local.interactive.targets import CLAIM_SECONDS, NoTargetError, Request, Target, choose, release
 
@@ -83,6 +84,11 @@ def test_a_group_limits_the_choice(directory):
 def test_a_mistake_gets_one_sentence(directory, request_, message):
     with pytest.raises(NoTargetError, match=message):
         choose([*NODES, ON_DEMAND], request_, directory)
+
+
+def test_a_notification_is_about_its_node_or_its_instance_before_its_group():
+    detail = {"at": "t", "event": "E", "why": "w", "cluster": "demo", "group": "web", "node": None, "instance": "i-1"}
+    assert [line(detail), line({**detail, "node": "n"})] == ["t E: i-1: w", "t E: n: w"]
 
 
 def test_a_cluster_without_spot_instances_gets_no_spot_warning(directory):
