@@ -1,5 +1,6 @@
 """Plain tables: columns, order, names, and commands that can be copied."""
 
+import io
 import re
 from argparse import ArgumentTypeError
 from pathlib import Path
@@ -56,11 +57,8 @@ def test_names_that_begin_alike_are_told_apart_on_any_screen(width):
 
 def test_wide_shows_every_column_and_name_only_names():
     assert next(iter(list(render(a_table(), View(Output.WIDE)))[1:])).split() == ["NODE", "PRICE", "AGE", "WHY"]
-    assert list(render([a_table(), "a sentence"], View(Output.NAME, sort_by="price"))) == [
-        "node/ip-10-0-0-124.eu-west-1.compute.internal",
-        "node/b",
-        "node/c",
-    ]
+    names = ["node/ip-10-0-0-124.eu-west-1.compute.internal", "node/b", "node/c"]
+    assert list(render([a_table(), "a sentence"], View(Output.NAME, sort_by="price"))) == names
 
 
 def test_without_headers_only_rows_are_left():
@@ -114,16 +112,17 @@ def test_fields_stand_below_each_other():
     assert fields({"Target": "v2", "Desired size": "3"}) == ["Target:         v2", "Desired size:   3"]
 
 
-class Terminal:
-    def __init__(self):
-        self.text = ""
+def test_sentences_below_their_rows_leave_their_width_to_the_other_columns():
+    rows = [
+        ("NODE", "STATE", "BLOCKER", "CPU"),
+        ("node-a", "draining", f"default/{'web' * 12}: pdb default/web", "25%"),
+    ]
+    grid = fit(Columns(names=rows[0], optional=("CPU",), text="BLOCKER"), rows, 46)
+    assert grid.rows[1][0].split() == ["node-a", "draining", "25%"]
+    assert grid.note == ""
 
-    def write(self, text):
-        self.text += text
 
-    def flush(self):
-        pass
-
+class Terminal(io.StringIO):
     def isatty(self):
         return True
 
@@ -143,7 +142,7 @@ def test_colours_are_for_terminals_without_no_color(monkeypatch, variables, colo
     table.add("failed\x1b[0m", style="red")
     emit({}, TABLE, lambda: table)
     painted = "\x1b[31mfailed\\x1b[0m\x1b[0m\n" if coloured else "failed\\x1b[0m\n"
-    assert terminal.text == f"STATE\n{painted}"
+    assert terminal.getvalue() == f"STATE\n{painted}"
 
 
 def test_a_pipe_gets_no_colours(capsys):

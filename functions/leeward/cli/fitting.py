@@ -107,16 +107,29 @@ def fit(columns: Columns, rows: Sequence[tuple[str, ...]], width: int) -> Grid:
         return Grid(rows=tuple((line,) for line in _padded(columns, rows, shown)))
     rows, domain = _folded(columns, rows)
     text = columns.names.index(columns.text) if columns.text in columns.names else None
-    hidden = list[str]()
-    for name in columns.optional:
-        if _needed(columns, rows, shown, text) <= width:
-            break
-        if name in columns.names:
-            shown.remove(columns.names.index(name))
-            hidden.append(name)
+    hidden = _hidden(columns, rows, width, text, below=False)
+    if text is not None and not _fits_beside(columns, rows, _without(columns, [*hidden, columns.text]), text, width):
+        hidden = _hidden(columns, rows, width, text, below=True)
+    shown = _without(columns, hidden)
     notes = [*([f"without {', '.join(hidden)}"] if hidden else []), *([f"names without {domain}"] if domain else [])]
     note = f"{MISSING} {'; '.join(notes)} (-o wide shows all)" if notes else ""
     return Grid(rows=tuple(_lines(columns, rows, shown, text, width)), note=note)
+
+
+def _without(columns: Columns, hidden: Sequence[str]) -> list[int]:
+    return [place for place, name in enumerate(columns.names) if name not in hidden]
+
+
+def _hidden(
+    columns: Columns, rows: Sequence[tuple[str, ...]], width: int, text: int | None, *, below: bool
+) -> list[str]:
+    """Return the optional columns that are left out. `below`: the sentences stand below their rows, not beside them."""
+    hidden, apart = list[str](), [columns.text] if below else []
+    for name in columns.optional:
+        if _needed(columns, rows, _without(columns, [*hidden, *apart]), text) <= width:
+            break
+        hidden += [name] if name in columns.names else []
+    return hidden
 
 
 def _lines(
@@ -127,9 +140,8 @@ def _lines(
     rows = _cut(columns, rows, others, width)
     if text is None:
         return [(line,) for line in _padded(columns, rows, others)]
-    room = width - _needed(columns, rows, others) - len(columns.separator)
-    longest = max(width_of(part.rstrip()) for row in rows for part in _PARTS.findall(row[text] or " "))
-    if room >= max(LEAST_TEXT, longest) or room >= max(width_of(row[text]) for row in rows):
+    if _fits_beside(columns, rows, others, text, width):
+        room = width - _needed(columns, rows, others) - len(columns.separator)
         spread = [list(_beside(row, text, wrapped(row[text], room, ""))) for row in rows]
         padded = iter(_padded(columns, [cells for lines in spread for cells in lines], shown))
         return [tuple(next(padded) for _ in lines) for lines in spread]
@@ -138,6 +150,13 @@ def _lines(
         (head, *(f"{INDENT}{line}" for line in wrapped(row[text], width - len(INDENT)) if row[text] != "-"))
         for head, row in zip(heads, rows, strict=True)
     ]
+
+
+def _fits_beside(columns: Columns, rows: Sequence[tuple[str, ...]], others: list[int], text: int, width: int) -> bool:
+    """Return whether the sentences can be wrapped beside the other columns without breaking a word."""
+    room = width - _needed(columns, rows, others) - len(columns.separator)
+    longest = max(width_of(part.rstrip()) for row in rows for part in _PARTS.findall(row[text] or " "))
+    return room >= max(LEAST_TEXT, longest) or room >= max(width_of(row[text]) for row in rows)
 
 
 def _beside(row: tuple[str, ...], text: int, lines: Sequence[str]) -> Iterator[tuple[str, ...]]:
