@@ -22,12 +22,13 @@ def leeward(capsys):
 
 @pytest.fixture
 def answer(monkeypatch):
-    """A terminal on which this is typed."""
+    """A terminal on which this is typed, as wide as every sentence."""
 
     def typed(text):
         terminal = io.StringIO(text)
         terminal.isatty = lambda: True
         monkeypatch.setattr(sys, "stdin", terminal)
         monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+        monkeypatch.setenv("COLUMNS", "1000")
 
     return typed
