@@ -76,8 +76,8 @@ DISRUPT = (
     *_LOOKING,
     Permission(action="autoscaling:DescribeScalingActivities", on=Scope.ANYTHING, reason=LIST_ONLY),
     READS_TO_LAUNCH,
-    reads_many(Key.TERMINATION, Key.FACTS),
-    puts(Key.TERMINATION, Key.DISRUPTION),
+    reads_many(Key.TERMINATION, Key.MAXIMUM, Key.FACTS),
+    puts(Key.TERMINATION, Key.MAXIMUM, Key.DISRUPTION),
     changes(Key.TERMINATION),
     *(
         Permission(action=f"autoscaling:{action}", on=Scope.CLUSTER_GROUPS, reason=ONLY_TAGGED)

@@ -224,8 +224,8 @@ PERMISSIONS: Mapping[str, tuple[Permission, ...]] = {
         reads_one(
             Key.TERMINATION, Key.MAXIMUM, Key.UPGRADE, Key.DISRUPTION, Key.PAUSE, Key.POLICIES, Key.SHIFTS, Key.ZONES
         ),
-        reads_many(Key.TERMINATION, Key.FACTS),
-        puts(Key.TERMINATION, Key.UPGRADE, Key.PLAN),
+        reads_many(Key.TERMINATION, Key.MAXIMUM, Key.FACTS),
+        puts(Key.TERMINATION, Key.MAXIMUM, Key.UPGRADE, Key.PLAN),
         changes(Key.TERMINATION),
         LISTS_OPEN,
         *START_TERMINATION,

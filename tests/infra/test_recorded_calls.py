@@ -20,13 +20,13 @@ RARELY = {
 }
 RARELY_IN_THE_TABLE = {
     ("disrupt", "dynamodb:GetItem", "maximum"): "a replacement in a group at MaxSize",
+    ("disrupt", "dynamodb:PutItem", "maximum"): "a replacement in a group at MaxSize",
     ("disrupt", "dynamodb:GetItem", "reservations"): "a replacement, before which it reads what spot capacity is short",
     ("disrupt", "dynamodb:GetItem", "termination"): "a closed execution that holds the name, and the attempt after it",
     ("reconciler", "dynamodb:PutItem", "pause"): "a pause without an end, once a day, and one that has ended",
     ("reconciler", "dynamodb:BatchGetItem", "facts"): "a zonal shift, whose zone id is looked up among the subnets",
     ("drain", "dynamodb:PutItem", "termination"): "a launch that the step of another execution has overtaken",
     ("drain", "dynamodb:GetItem", "facts"): "a placement without the facts of fn sync, which reads the shifts alone",
-    ("upgrade", "dynamodb:GetItem", "termination"): "a closed execution that holds the name, and the attempt after it",
     (
         "terminate",
         "dynamodb:GetItem",
@@ -35,6 +35,7 @@ RARELY_IN_THE_TABLE = {
     ("interruption", "dynamodb:GetItem", "facts"): "a notice of a zonal shift",
     ("interruption", "dynamodb:BatchGetItem", "facts"): "a notice of a zonal shift",
     ("interruption", "dynamodb:PutItem", "facts"): "a notice of a zonal shift",
+    ("reconciler", "dynamodb:PutItem", "upgrade"): "an upgrade whose execution was stopped, or balancing to resume",
     ("reconciler", "dynamodb:PutItem", "disruption"): "a run that died while its groups were changed",
 }
 STARTS = {"executions.start": "states:StartExecution", "executions.wake": "states:SendTaskSuccess"}
