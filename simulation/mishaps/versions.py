@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from random import Random
 from typing import TYPE_CHECKING, Any, cast
 
 from leeward.adapters.aws.record_items import record_of
-from leeward.adapters.aws.workflow_records import _record_of as workflow_record_of
-from leeward.adapters.aws.workflow_records import plain
 from leeward.disruption.record import DisruptionRecord
+from leeward.model.codec import decode, decode_item, encode
 from leeward.model.termination import Cause, CauseKind, Subject, TerminationRecord, execution_name
 from leeward.upgrade.record import UpgradeRecord
 from simulation.asked import Asked, Kind
@@ -109,11 +109,12 @@ class TwoWires(Wire):
             parts = () if knows else (item, item["subject"], *item["causes"].values())
             return cast(R, record_of(self._with_future(key, item, parts)))
         assert isinstance(record, UpgradeRecord | DisruptionRecord)
-        item = {"pk": key, **plain(record)}
+        item = {"pk": key, **encode(record)}
         if strange:
             item["control" if isinstance(record, UpgradeRecord) else "method"] = "hurry"
         inner = (item["target"],) if isinstance(record, UpgradeRecord) else item["commands"]
-        return cast(R, workflow_record_of(type(record), self._with_future(key, item, () if knows else (item, *inner))))
+        item = self._with_future(key, item, () if knows else (item, *inner))
+        return cast(R, decode_item(item, partial(decode, type(record))))
 
     def _with_future(self, key: str, item: dict[str, Any], parts: Any) -> dict[str, Any]:
         if key in self._newer:

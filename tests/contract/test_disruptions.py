@@ -11,9 +11,10 @@ from moto import mock_aws
 
 from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.table import DynamoTable
-from leeward.adapters.aws.workflow_records import DynamoDisruptions, plain
+from leeward.adapters.aws.workflow_records import DynamoDisruptions
 from leeward.disruption.controller import commands_that_fit
 from leeward.disruption.record import DisruptionOutcome, LaunchedNode
+from leeward.model.codec import encode
 from simulation.aws.disruptions import SimDisruptions
 from tests.contract.tables import TABLES, a_table, make_table
 from tests.fakes.disruptions import NOW, FakeDisruptions, a_disruption
@@ -116,7 +117,7 @@ def test_the_largest_run_fits_into_an_item_of_the_table(types):
         },
         ends=dict.fromkeys(new, "stayed"),
     )
-    assert 200_000 < len(json.dumps(plain(full))) < 400_000
+    assert 200_000 < len(json.dumps(encode(full))) < 400_000
 
 
 def test_of_a_set_of_empty_nodes_as_many_are_taken_as_fit():

@@ -9,7 +9,8 @@ from moto import mock_aws
 
 from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.table import DynamoTable, to_wire
-from leeward.adapters.aws.workflow_records import DynamoUpgrades, upgrade_item
+from leeward.adapters.aws.workflow_records import DynamoUpgrades
+from leeward.model.codec import encode
 from leeward.model.termination import Cause, CauseKind, Outcome, Status, TerminationRecord
 from leeward.upgrade.capacity_ledger import conclude, with_warning
 from leeward.upgrade.preflight.findings import Code, warning
@@ -86,7 +87,7 @@ def test_a_record_of_5000_nodes_whose_drains_have_all_failed_is_written_and_read
     assert len(record.failed) == NODES * TRIES
     written = upgrades.write(record)
     assert upgrades.read(record.group) == written
-    compact = sum(len(name) + 1 for name in record.failed) + size(upgrade_item(replace(record, failed=())))
+    compact = sum(len(name) + 1 for name in record.failed) + size(encode(replace(record, failed=())))
     assert compact < LIMIT * 0.75
 
 

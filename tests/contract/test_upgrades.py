@@ -1,16 +1,15 @@
 """What every `ports.records.Upgrades` does: the table's adapter on a local DynamoDB, the simulation's model and the
 fake."""
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from enum import StrEnum
 
 import pytest
 from moto import mock_aws
 
 from leeward.adapters.aws.clients import AwsClients
-from leeward.adapters.aws.table import DynamoTable, from_wire, to_wire
-from leeward.adapters.aws.workflow_records import DynamoUpgrades, made, plain, upgrade_item, upgrade_of
+from leeward.adapters.aws.table import DynamoTable
+from leeward.adapters.aws.workflow_records import DynamoUpgrades
 from leeward.model.launch import LaunchTemplateRef
 from leeward.upgrade.members import UpgradeTarget
 from leeward.upgrade.record import ControlRequest, LaunchOrder, OpenLaunch, UpgradeRecord
@@ -112,70 +111,6 @@ def test_what_pre_flight_found_is_kept_beside_the_record_over_what_was_there(upg
     assert upgrades.plan("web-a") == document
     assert upgrades.plan("web") is None
     assert upgrades.read("web-a") is None
-
-
-class Colour(StrEnum):
-    RED = "red"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Inner:
-    names: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class Everything:
-    """What a record may come to hold."""
-
-    text: str
-    number: int
-    truth: bool
-    moment: datetime
-    colour: Colour
-    inner: Inner
-    pair: tuple[str, int]
-    by_name: dict[str, str]
-    counts: dict[str, int] = field(default_factory=dict)
-    inners: tuple[Inner, ...] = ()
-    colours: tuple[Colour, ...] = ()
-    maybe: datetime | None = None
-    chosen: Inner | None = None
-
-
-def test_every_simple_type_survives_the_table():
-    inner = Inner(names=("a", "b"))
-    full = Everything(
-        text="",
-        number=0,
-        truth=False,
-        moment=NOW,
-        colour=Colour.RED,
-        inner=inner,
-        pair=("a", 1),
-        by_name={"i-new": "i-old"},
-        counts={"us-east-1a": 2},
-        inners=(inner, Inner()),
-        colours=(Colour.RED,),
-        maybe=NOW,
-        chosen=inner,
-    )
-    for one in (full, replace(full, maybe=None, chosen=None)):
-        assert made(Everything, from_wire(to_wire(plain(one)))) == one
-
-
-def test_what_no_record_holds_is_refused():
-    with pytest.raises(TypeError, match="set"):
-        plain({"names": {1}})
-    with pytest.raises(TypeError, match="bytes"):
-        made(bytes, "a")
-
-
-def test_fields_that_an_older_version_did_not_write_take_their_default():
-    item = upgrade_item(a_record())
-    needed = {"group", "target", "strategy", "desired", "maximum", "began"}
-    old = upgrade_of({name: value for name, value in item.items() if name in needed} | {"unknown": 1})
-    assert old == UpgradeRecord(**{name: getattr(a_record(), name) for name in needed})
-    assert needed < {one.name for one in fields(UpgradeRecord)}
 
 
 def test_a_writer_whose_answer_got_lost_finds_its_own_mark(monkeypatch):

@@ -5,9 +5,9 @@ from random import Random
 
 import pytest
 
-from leeward.adapters.aws.workflow_records import plain
 from leeward.disruption.record import DisruptionRecord
 from leeward.errors import NewerRecordError
+from leeward.model.codec import encode
 from leeward.model.termination import CauseKind, Outcome, TerminationRecord
 from leeward.upgrade.record import UpgradeRecord
 from simulation import fleets as plans
@@ -60,7 +60,7 @@ def survives(reads):
     alike = [
         pair for pair in known if not any(cause.kind is CauseKind.OTHER for cause in getattr(pair[1], "causes", ()))
     ]
-    item = {TerminationRecord: termination_item, UpgradeRecord: plain, DisruptionRecord: plain}
+    item = {TerminationRecord: termination_item, UpgradeRecord: encode, DisruptionRecord: encode}
     return alike and all(item[type(record)](read) == item[type(record)](record) for record, read in alike)
 
 

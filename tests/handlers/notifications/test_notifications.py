@@ -11,8 +11,8 @@ from leeward.adapters.aws.event_bus import EventBridgeBus
 from leeward.adapters.aws.pauses import pause_item
 from leeward.adapters.aws.record_items import new_record
 from leeward.adapters.aws.table import to_wire
-from leeward.adapters.aws.workflow_records import plain, upgrade_item
 from leeward.errors import AccessDeniedError, AwsUnavailableError
+from leeward.model.codec import encode
 from leeward.model.pause import PauseRecord
 from leeward.notifications import handler
 from leeward.policy.document import WebhookFormat
@@ -223,15 +223,15 @@ def test_upgrades_and_runs_are_events_of_ours_too(bus):
     made.append({**entry("Disruption Run Started"), "Resources": ["blue", "web"]})
     bus.add_response("put_events", {"FailedEntryCount": 0, "Entries": [{"EventId": "1"}] * 2}, {"Entries": made})
     changes = [
-        written(upgrade_item(upgrade), key="upgrade#web"),
-        written(plain(run), key="disruption#blue"),
-        written(upgrade_item(replace(upgrade, finished=1)), before=upgrade_item(upgrade), key="upgrade#web"),
+        written(encode(upgrade), key="upgrade#web"),
+        written(encode(run), key="disruption#blue"),
+        written(encode(replace(upgrade, finished=1)), before=encode(upgrade), key="upgrade#web"),
     ]
     assert handler.handle({"Records": changes}, None) == {"events": 2}
 
 
 def test_a_group_elsewhere_is_named_as_it_is_and_a_record_of_another_version_holds_up_no_other(bus):
     bus.add_response("put_events", TAKEN, {"Entries": [{**entry("Upgrade Started"), "Resources": ["web"]}]})
-    newer = written({**upgrade_item(an_upgrade()), "strategy": "NEWER"}, key="upgrade#web")
-    there = written(upgrade_item(an_upgrade()), key="upgrade#111122223333/eu-west-1/web")
+    newer = written({**encode(an_upgrade()), "strategy": "NEWER"}, key="upgrade#web")
+    there = written(encode(an_upgrade()), key="upgrade#111122223333/eu-west-1/web")
     assert handler.handle({"Records": [newer, there]}, None) == {"events": 1}

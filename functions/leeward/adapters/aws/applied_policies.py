@@ -3,9 +3,9 @@ read."""
 
 from dataclasses import replace
 
-from leeward.adapters.aws.table import DynamoTable, Item
+from leeward.adapters.aws.table import DynamoTable
 from leeward.errors import ObjectGoneError
-from leeward.model.times import format_instant, parse_instant
+from leeward.model.codec import decode, encode
 from leeward.policy.document import AppliedPolicies
 
 POLICIES = "policies"  # first part of an item's key
@@ -23,27 +23,9 @@ class DynamoPolicies:
             item = self._table.get(f"{POLICIES}#{cluster}")
         except ObjectGoneError:
             item = None
-        if item is None:
-            return AppliedPolicies(cluster=cluster)
-        return AppliedPolicies(
-            cluster=cluster,
-            version=int(item["version"]),
-            documents=tuple((str(one["name"]), str(one["document"])) for one in item["documents"]),
-            by=str(item["by"]),
-            at=parse_instant(str(item["at"])),
-        )
+        return decode(AppliedPolicies, item) if item is not None else AppliedPolicies(cluster=cluster)
 
     def write(self, policies: AppliedPolicies) -> AppliedPolicies | None:
         """Write the item with one conditional PutItem."""
         written = replace(policies, version=policies.version + 1)
-        return written if self._table.put_kept(_item(written)) else None
-
-
-def _item(policies: AppliedPolicies) -> Item:
-    return {
-        "pk": f"{POLICIES}#{policies.cluster}",
-        "version": policies.version,
-        "documents": [{"name": name, "document": text} for name, text in policies.documents],
-        "by": policies.by,
-        "at": format_instant(policies.at) if policies.at is not None else "",
-    }
+        return written if self._table.put_kept({"pk": f"{POLICIES}#{policies.cluster}", **encode(written)}) else None

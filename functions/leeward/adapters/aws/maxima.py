@@ -3,11 +3,10 @@ A group of another account or Region than the deployment's own has `ACCOUNT/REGI
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
 
-from leeward.adapters.aws.table import DynamoTable, Item
+from leeward.adapters.aws.table import DynamoTable
 from leeward.model.capacity import RaisedMaximum
-from leeward.model.times import format_instant, parse_instant
+from leeward.model.codec import decode, encode
 
 MAXIMUM = "maximum"  # first part of an item's key
 
@@ -23,40 +22,17 @@ class DynamoMaxima:
     def read(self, group: str) -> RaisedMaximum | None:
         """Read the item with one GetItem, strongly consistent."""
         item = self._table.get(self._key(group))
-        return _made(item, self._prefix) if item is not None else None
+        return decode(RaisedMaximum, item) if item is not None else None
 
     def read_all(self, groups: Iterable[str]) -> Mapping[str, RaisedMaximum]:
         """Read the items with BatchGetItem, a hundred at a time."""
-        items = [_made(item, self._prefix) for item in self._table.get_all(map(self._key, groups), consistent=True)]
+        items = [decode(RaisedMaximum, item) for item in self._table.get_all(map(self._key, groups), consistent=True)]
         return {item.group: item for item in items}
 
     def write(self, item: RaisedMaximum) -> RaisedMaximum | None:
         """Write the item with one conditional PutItem."""
         written = replace(item, version=item.version + 1)
-        return written if self._table.put_kept(_item(written, self._key(item.group))) else None
+        return written if self._table.put_kept({"pk": self._key(item.group), **encode(written)}) else None
 
     def _key(self, group: str) -> str:
         return f"{self._prefix}{group}"
-
-
-def _item(raised: RaisedMaximum, key: str) -> Item:
-    item: Item = {
-        "pk": key,
-        "before": raised.before,
-        "raised": list(raised.raised),
-        "holders": list(raised.holders),
-        "version": raised.version,
-    }
-    return {**item, "restoring": format_instant(raised.restoring)} if raised.restoring is not None else item
-
-
-def _made(item: Mapping[str, Any], prefix: str) -> RaisedMaximum:
-    restoring = item.get("restoring")
-    return RaisedMaximum(
-        group=str(item["pk"]).removeprefix(prefix),
-        before=item["before"],
-        raised=tuple(item["raised"]),
-        holders=tuple(item["holders"]),
-        restoring=parse_instant(restoring) if restoring else None,
-        version=item["version"],
-    )

@@ -7,8 +7,8 @@ from typing import Any
 
 from leeward.adapters.aws.table import DynamoTable, Item
 from leeward.errors import ObjectGoneError
-from leeward.model.pause import Pause, PauseRecord, PauseScope
-from leeward.model.times import format_instant, parse_instant
+from leeward.model.codec import decode, encode
+from leeward.model.pause import PauseRecord
 
 PAUSE = "pause"  # first part of an item's key
 
@@ -35,13 +35,7 @@ class DynamoPauses:
 
 def pause_record(item: Mapping[str, Any]) -> PauseRecord:
     """Return the record in an item."""
-    return PauseRecord(
-        cluster=str(item["pk"]).removeprefix(f"{PAUSE}#"),
-        version=int(item["version"]),
-        pauses=tuple(_pause(raw) for raw in item["pauses"]),
-        by=str(item["by"]),
-        why=str(item["why"]),
-    )
+    return decode(PauseRecord, item)
 
 
 def _key(cluster: str) -> str:
@@ -50,35 +44,4 @@ def _key(cluster: str) -> str:
 
 def pause_item(record: PauseRecord) -> Item:
     """Return the item of a record, without the mark of the write."""
-    return {
-        "pk": _key(record.cluster),
-        "version": record.version,
-        "pauses": [_raw(pause) for pause in record.pauses],
-        "by": record.by,
-        "why": record.why,
-    }
-
-
-def _raw(pause: Pause) -> Item:
-    raw: Item = {
-        "group": pause.group,
-        "by": pause.by,
-        "why": pause.why,
-        "since": format_instant(pause.since),
-        "announced": format_instant(pause.announced),
-        "scope": pause.scope.value,
-    }
-    return {**raw, "until": format_instant(pause.until)} if pause.until is not None else raw
-
-
-def _pause(raw: Mapping[str, Any]) -> Pause:
-    until = raw.get("until")
-    return Pause(
-        group=raw["group"],
-        by=raw["by"],
-        why=raw["why"],
-        since=parse_instant(raw["since"]),
-        announced=parse_instant(raw["announced"]),
-        scope=PauseScope(raw["scope"]),
-        until=parse_instant(until) if until else None,
-    )
+    return {"pk": _key(record.cluster), **encode(record)}

@@ -2,25 +2,20 @@
 
 An upgrade is one item a group, `upgrade#GROUP`, and one beside it, `plan#GROUP`, with the result of pre-flight; a run
 one item a cluster, `disruption#CLUSTER`. Groups of other accounts and Regions than the deployment's own, of which one
-may have the same name, have `ACCOUNT/REGION/` before it in their keys. Items are the records' fields, by their
-types."""
+may have the same name, have `ACCOUNT/REGION/` before it in their keys. Items are the records' fields
+(`model.codec`)."""
 
 import json
-import types
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, fields, is_dataclass, replace
-from datetime import datetime
-from enum import Enum
-from functools import cache
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from dataclasses import replace
+from functools import partial
+from typing import Any
 from zlib import compress, decompress
 
-from leeward.adapters.aws.record_items import MALFORMED
 from leeward.adapters.aws.table import DynamoTable
 from leeward.disruption.record import DisruptionRecord
-from leeward.errors import NewerRecordError
-from leeward.model.times import format_instant, parse_instant
+from leeward.model.codec import decode, decode_item, encode
 from leeward.upgrade.record import UpgradeRecord
 
 MOST_READABLE = 250_000  # characters that are stored uncompressed: an item takes 400 KB
@@ -50,7 +45,7 @@ class DynamoUpgrades:
     def write(self, record: UpgradeRecord) -> UpgradeRecord | None:
         """Write the record with one conditional PutItem, at the version that was read of the same upgrade."""
         written = replace(record, version=record.version + 1)
-        item = {"pk": self._key(record.group), **upgrade_item(written)}
+        item = {"pk": self._key(record.group), **encode(written)}
         return written if self._table.put_version(item, version=record.version, same="began") else None
 
     def keep_plan(self, group: str, document: Mapping[str, Any]) -> None:
@@ -90,7 +85,7 @@ class DynamoDisruptions:
     def write(self, record: DisruptionRecord) -> DisruptionRecord | None:
         """Write the record with one conditional PutItem, at the version that was read of the same run."""
         written = replace(record, version=record.version + 1)
-        item = {"pk": _key(record.cluster), **plain(written)}
+        item = {"pk": _key(record.cluster), **encode(written)}
         return written if self._table.put_version(item, version=record.version, same="number") else None
 
 
@@ -102,100 +97,19 @@ def _expanded(text: str) -> bytes:
     return decompress(b64decode(text))
 
 
-Item = dict[str, Any]
-
-
 def upgrade_key(group: str) -> str:
     """Return `upgrade#GROUP`."""
     return f"{UPGRADE}#{group}"
 
 
-def upgrade_item(record: UpgradeRecord) -> Item:
-    """Return the item, without the key."""
-    return _plain_fields(record)
-
-
 def upgrade_of(item: Mapping[str, Any]) -> UpgradeRecord:
-    """Return the record that an item holds."""
-    record: UpgradeRecord = _record_of(UpgradeRecord, item)
-    return record
+    """Return the record of an upgrade that an item holds. Raises NewerRecordError."""
+    return decode_item(item, partial(decode, UpgradeRecord))
 
 
 def run_of(item: Mapping[str, Any]) -> DisruptionRecord:
-    """Return the record of a disruption run that an item holds."""
-    record: DisruptionRecord = _record_of(DisruptionRecord, item)
-    return record
-
-
-def _record_of(kind: Any, item: Mapping[str, Any]) -> Any:
-    """Return the record. Raises NewerRecordError for a word that is not known here, or another shape: a step that
-    guessed what it means would write the guess back.
-    """
-    try:
-        return _built(kind, item)
-    except MALFORMED as error:
-        about = item.get("pk") or kind.__name__
-        said = error if isinstance(error, ValueError) else repr(error)
-        raise NewerRecordError(f"{about}: {said}; another version of Leeward may have written it") from error
-
-
-def plain(value: Any) -> Any:
-    """Convert a value to the table's types. Raises TypeError for values that records do not hold."""
-    match value:
-        case Enum():
-            return value.value
-        case bool() | int() | str():
-            return value
-        case float() | datetime():
-            return repr(value) if isinstance(value, float) else format_instant(value)
-        case Mapping():
-            return {str(name): plain(inner) for name, inner in value.items()}
-        case list() | tuple():
-            return [plain(inner) for inner in value]
-        case _ if is_dataclass(value):
-            return _plain_fields(value)
-        case _:
-            raise TypeError(f"no place in an item for {type(value).__name__}")
-
-
-def made(kind: Any, value: Any) -> Any:
-    """Convert a value back to the type of a hint. Raises TypeError for hints that records do not have."""
-    origin, inner = get_origin(kind), get_args(kind)
-    if origin in {Union, types.UnionType}:
-        return made(next(one for one in inner if one is not type(None)), value)
-    if origin is tuple:
-        kinds = [inner[0]] * len(value) if inner[-1] is Ellipsis else inner
-        return tuple(made(one, part) for one, part in zip(kinds, value, strict=True))
-    if isinstance(origin, type) and issubclass(origin, Mapping):
-        return {name: made(inner[1], part) for name, part in value.items()}
-    if kind is datetime:
-        return parse_instant(value)
-    if kind in {str, int, bool, float} or (isinstance(kind, type) and issubclass(kind, Enum)):
-        return kind(value)
-    if is_dataclass(kind) and isinstance(kind, type):
-        return _built(kind, value)
-    raise TypeError(f"no way back from an item to {kind}")
-
-
-def _plain_fields(record: Any) -> Item:
-    values = {one.name: getattr(record, one.name) for one in fields(record)}
-    return {name: plain(value) for name, value in values.items() if value is not None}
-
-
-def _built(kind: Any, item: Mapping[str, Any]) -> Any:
-    hints = _hints(kind)
-    given = {name: made(hint, item[name]) for name, hint in hints.items() if item.get(name) is not None}
-    for one in fields(kind):
-        needed = one.default is MISSING and one.default_factory is MISSING
-        if needed and one.name not in given and type(None) in get_args(hints[one.name]):
-            given[one.name] = None
-    return kind(**given)
-
-
-@cache
-def _hints(kind: Any) -> dict[str, Any]:
-    known = {one.name for one in fields(kind)}
-    return {name: hint for name, hint in get_type_hints(kind).items() if name in known}
+    """Return the record of a disruption run that an item holds. Raises NewerRecordError."""
+    return decode_item(item, partial(decode, DisruptionRecord))
 
 
 def _key(cluster: str) -> str:

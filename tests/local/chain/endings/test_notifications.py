@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from leeward.adapters.aws.table import to_wire
-from leeward.adapters.aws.workflow_records import plain, upgrade_item
+from leeward.model.codec import encode
 from leeward.notifications.workflow_events import RunEventType, UpgradeEventType
 from local import fleet
 from local.demo import scenario
@@ -94,12 +94,12 @@ def test_each_type_of_upgrades_and_runs_reaches_the_webhook_and_the_bus_once(sta
     try:
         for number, record in enumerate(of_upgrades(upgrade)):
             keys.append(f"upgrade#nowhere/{group}")
-            write(keys[-1], {**upgrade_item(record), "version": number})
+            write(keys[-1], {**encode(record), "version": number})
         for kind in (RunEventType.FINISHED, RunEventType.DROPPED):
             keys.append(f"disruption#nowhere-{kind.name.lower()}")
             started = replace(run[RunEventType.STARTED].record, number=len(keys))
-            write(keys[-1], plain(started))
-            write(keys[-1], plain(replace(run[kind].record, number=len(keys))))
+            write(keys[-1], encode(started))
+            write(keys[-1], encode(replace(run[kind].record, number=len(keys))))
         wanted = {kind.value for kinds in (UpgradeEventType, RunEventType) for kind in kinds}
         crew(0).until(lambda: wanted <= set(webhook.types_in(group)), "every type at the webhook")
     finally:
