@@ -11,15 +11,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any, Self
 
 from leeward.model.capacity import Settlement, SurgeInstance, SurgeOwner
+from leeward.model.codec import APART, named
 from leeward.model.group import HookResult
 from leeward.model.instance import CapacityType
 from leeward.model.seen import Seen
 
 NEVER = timedelta.max
-_NEVER = -1
 MOST_A_DAY = 2  # reboots of one node by Leeward; what a third would be for needs another machine
 DAY = timedelta(days=1)
 AHEAD = timedelta(minutes=5)  # for the claim, a cold start and the settling of the empty node
@@ -40,37 +39,9 @@ class DrainOptions:
     keep: bool = False  # the instance stays in service, and its node cordoned, once the pods have left
     # the cause is a disruption run, so that `safe-to-evict: "true"` lifts the policy's refusals; each step reads it
     # from the record's causes, so it is not kept
-    voluntary: bool = False
+    voluntary: bool = field(metadata=APART, default=False)
     # as `terminationGracePeriod` sets one; the table keeps it with the cause that brings it
-    deadline: datetime | None = None
-
-    @classmethod
-    def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        """Parse the output of `to_json`; absent values are as the policy says."""
-        skip = raw.get("skipWaitForDelete")
-        return cls(
-            evict_unmanaged=raw.get("evictUnmanaged"),
-            delete_local_data=raw.get("deleteLocalData"),
-            ignore_daemon_sets=raw.get("ignoreDaemonSets", True),
-            disable_eviction=raw.get("disableEviction", False),
-            grace_seconds=raw.get("graceSeconds"),
-            skip_wait_for_delete=None if skip is None else NEVER if skip == _NEVER else timedelta(seconds=skip),
-            keep=raw.get("keep", False),
-        )
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the document for the table: only the differences from a call without flags, without the deadline."""
-        skip = self.skip_wait_for_delete
-        found = {
-            "evictUnmanaged": self.evict_unmanaged,
-            "deleteLocalData": self.delete_local_data,
-            "ignoreDaemonSets": None if self.ignore_daemon_sets else False,
-            "disableEviction": self.disable_eviction or None,
-            "graceSeconds": self.grace_seconds,
-            "skipWaitForDelete": None if skip is None else _NEVER if skip == NEVER else int(skip.total_seconds()),
-            "keep": self.keep or None,
-        }
-        return {name: value for name, value in found.items() if value is not None}
+    deadline: datetime | None = field(metadata=APART, default=None)
 
 
 BY_POLICY = DrainOptions()  # a call without flags
@@ -135,6 +106,11 @@ class CauseKind(StrEnum):
     EVACUATION = "evacuation"
     OTHER = "other"
 
+    @classmethod
+    def _missing_(cls, _: object) -> CauseKind:
+        """Return `other` for a newer version's kind: the node is terminated, not held until the record expires."""
+        return cls.OTHER
+
 
 VOLUNTARY = (CauseKind.EXPIRED, CauseKind.DRIFTED, CauseKind.EMPTY, CauseKind.UNDERUTILIZED)  # of disruption runs
 
@@ -159,7 +135,7 @@ class Outcome(StrEnum):
 class Cause:
     """Reason to terminate."""
 
-    id: str  # the same on every redelivery of its event, so that a duplicate adds nothing
+    id: str = field(metadata=APART)  # the same on every redelivery of its event, so that a duplicate adds nothing
     kind: CauseKind
     at: datetime
     # when EC2 takes the instance, when the hook times out, or the `--deadline` of a manual drain, by kind; the
@@ -253,7 +229,7 @@ class TerminationRecord:
     status: Status
     attempt: int  # grows with every new execution
     version: int  # grows with every cause that joins
-    causes: tuple[Cause, ...]  # those of the present period, and nothing else decides
+    causes: tuple[Cause, ...] = field(metadata=APART)  # those of the present period, and nothing else decides
     # By name: claimed, tainted, replacement, draining, until (when its drain gives up), drained, terminating,
     # terminated, removed, closed, retry; `evicting`: its load balancers have deregistered it, or were not waited
     # for; `begun`: the first drain of the period, from which a terminationGracePeriod counts; `held`: first
@@ -265,9 +241,9 @@ class TerminationRecord:
     plan: LaunchPlan | None = None
     # surge instance that this termination had to offset -> how that was settled, decided once: by its own end, or
     # by that of another instance
-    offsets: Mapping[SurgeInstance, Settlement] = field(default_factory=dict)
+    offsets: Mapping[SurgeInstance, Settlement] = field(metadata=APART, default_factory=dict)
     blocked_by: tuple[str, ...] = ()
-    pods_evicted: int = 0
+    pods_evicted: int = field(metadata=named("evicted"), default=0)
     heartbeats: Mapping[str, datetime] = field(default_factory=dict)  # hook name -> last heartbeat
     token: str | None = None
     outcome: Outcome | None = None
@@ -277,7 +253,7 @@ class TerminationRecord:
     surges: Mapping[str, bool] = field(default_factory=dict)
     period: int = 1  # grows whenever a closed record is opened again
     # of earlier periods, and those that were taken back: they identify duplicates and serve reports
-    earlier_causes: tuple[Cause, ...] = ()
+    earlier_causes: tuple[Cause, ...] = field(metadata=APART, default=())
     surge_period: int = 1  # the period in which `plan` and `replacement` were made
     deployment: str = ""
     names_taken: int = 0  # attempts that were skipped, because a closed execution of an earlier record had the name

@@ -17,6 +17,7 @@ from leeward.budgets import healthy_pods
 from leeward.budgets.healthy_pods import HealthSample
 from leeward.errors import InvalidInputError, LeewardError, ObjectGoneError
 from leeward.isolation import attempt
+from leeward.model.codec import decode, encode
 from leeward.model.seen import Seen
 from leeward.model.termination import Status, Subject, TerminationRecord, taken_at
 from leeward.model.times import format_instant, parse_instant
@@ -102,23 +103,6 @@ class Unwritten:
         """Return whether there is anything to write."""
         return bool(self.times or self.evicted or self.seen)
 
-    @classmethod
-    def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        """Parse the output of `to_json`."""
-        return cls(
-            times={name: parse_instant(at) for name, at in (raw.get("times") or {}).items()},
-            evicted=int(raw.get("evicted") or 0),
-            seen=Seen.from_json(raw["seen"]) if raw.get("seen") else None,
-        )
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the document that the run carries."""
-        return {
-            "times": {name: format_instant(at) for name, at in self.times.items()},
-            "evicted": self.evicted,
-            **({"seen": self.seen.to_json()} if self.seen else {}),
-        }
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
@@ -169,7 +153,7 @@ class Run:
             cluster=str(raw.get("cluster") or ""),
             policy=str(raw.get("policy") or ""),
             taken=str(raw.get("taken") or ""),
-            unwritten=Unwritten.from_json(raw.get("unwritten") or {}),
+            unwritten=decode(Unwritten, raw.get("unwritten") or {}),
             given=(raw["record"], parse_instant(raw["readAt"])) if raw.get("record") and raw.get("readAt") else None,
         )
 
@@ -223,7 +207,7 @@ class Run:
             "until": self.until,
             "look": self.look,
             **({"policy": self.policy, "taken": self.taken} if self.taken else {}),
-            **({"unwritten": self.unwritten.to_json()} if self.unwritten else {}),
+            **({"unwritten": encode(self.unwritten)} if self.unwritten else {}),
             **self._carried(),
             **({"deleted": self.deleted} if self.deleted else {}),
             **({"healthy": healthy_pods.to_json(self.healthy)} if self.healthy else {}),

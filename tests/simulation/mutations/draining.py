@@ -20,7 +20,7 @@ REMOVING = "leeward.termination.removals.RemovalRequest"
 PARTING = "leeward.termination.node_removal"
 VERDICT = "leeward.termination.decisions"
 NODE = "leeward.model.node"
-ITEMS = "leeward.adapters.aws.record_items"
+CODEC = "leeward.model.codec"
 
 
 def _no_answer(shop: Workshop) -> None:
@@ -364,14 +364,9 @@ OF_DRAINS = (
         story="reads every field that a record has, and knows them all",
         breaks=edited(
             edit(
-                f"{ITEMS}._subject_of",
-                "    return Subject(",
-                '    if "future" in raw:\n        raise KeyError("future")\n    return Subject(',
-            ),
-            edit(
-                "leeward.adapters.aws.workflow_records._built",
-                "{name: made(hint, item[name]) for name, hint in hints.items() if item.get(name) is not None}",
-                "{name: made(hints[name], part) for name, part in item.items() if name != 'pk'}",
+                f"{CODEC}.decode",
+                "_shape(kind).read(raw, **given)",
+                "_shape(kind).read(raw, **given, **{name: raw[name] for name in raw if name == 'future'})",
             ),
         ),
         rules=frozenset({Rule.DEADLINE, Rule.LIVENESS}),

@@ -10,7 +10,28 @@ CHANGES = "leeward.adapters.aws.group_changes.AutoScalingGroupChanges"
 CANCEL = ("tests/cli/test_drain_cancel.py",)
 OUTLOOK = ("tests/unit/disruption/test_outlook.py",)
 
+CODEC = "leeward.model.codec"
+LAYOUT = ("tests/unit/model/test_codec.py",)
+
 OF_ADAPTERS = (
+    Planted(
+        name="a null of an item is read as a value",
+        story="takes only an absent attribute for the default",
+        edits=(edit(f"{CODEC}._shape", "if value is not None and name in reads:", "if name in reads:"),),
+        tests=LAYOUT,
+    ),
+    Planted(
+        name="an absent attribute of a field without a default fails the parse",
+        story="forgets that None is stored as nothing where the field has no default",
+        edits=(edit(f"{CODEC}._shape", "found = dict.fromkeys(empty)", "found = dict[str, Any]()"),),
+        tests=LAYOUT,
+    ),
+    Planted(
+        name="a malformed item of a record ends the step",
+        story="waits only for words that are not known",
+        edits=(edit(f"{CODEC}.decode_item", "except MALFORMED as error:", "except ValueError as error:"),),
+        tests=LAYOUT,
+    ),
     Planted(
         name="a cause of a kind of a newer version is dropped",
         story="leaves out whatever is not known, as for fields",
@@ -18,7 +39,7 @@ OF_ADAPTERS = (
             edit(
                 "leeward.adapters.aws.record_items._record_of",
                 "for id, raw in causes if _decides(raw, period)),",
-                "for id, raw in causes if _decides(raw, period) and raw['kind'] in list(CauseKind)),",
+                "for id, raw in causes if _decides(raw, period) and decode(Cause, raw, id=id).kind != 'other'),",
             ),
         ),
         tests=("tests/simulation/test_two_versions.py",),

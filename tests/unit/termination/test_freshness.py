@@ -175,11 +175,3 @@ def test_a_message_does_not_bring_back_what_has_left_its_group():
 def test_how_long_the_facts_of_a_step_serve():
     assert seconds_left(a_record(), after(0)) == MAX_AGE.total_seconds()
     assert seconds_left(a_record(held(20), answered=50), after(52)) == 8
-
-
-def test_a_record_item_keeps_what_was_seen():
-    seen = saw(lifecycle=None)
-    assert Seen.from_json(seen.to_json()) == seen
-    assert Seen.from_json(Seen().to_json()) == Seen()
-    nothing = replace(seen, group=SeenGroup(at=START, facts=None, lifecycle=None))
-    assert Seen.from_json(nothing.to_json()) == nothing

@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 
 from leeward.errors import AccessDeniedError, ClusterUnreachableError
+from leeward.model.codec import decode, encode
 from leeward.model.group import Group
 from leeward.model.load_balancing import Service
 from leeward.model.seen import Seen, SeenGroup
@@ -59,7 +60,7 @@ def test_a_load_balancer_of_the_group_calls_for_the_wait_and_no_service_is_read(
     group = Group.from_json({"AutoScalingGroupName": "web", **attached})
     assert settle_time(AUTO, group, lambda: pytest.fail("read")) == MINUTE
     seen = Seen(group=SeenGroup(at=START, facts=replace(group), lifecycle="InService"))
-    assert Seen.from_json(seen.to_json()).group.facts.balancers == group.balancers
+    assert decode(Seen, encode(seen)).group.facts.balancers == group.balancers
 
 
 @pytest.mark.parametrize("error", [AccessDeniedError("forbidden"), ClusterUnreachableError("no answer")])

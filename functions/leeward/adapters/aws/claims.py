@@ -21,15 +21,13 @@ from leeward.adapters.aws.record_items import (
     new_record,
     offset_item,
     once_key,
-    plan_item,
     record_key,
     record_of,
-    replacement_item,
-    subject_item,
     times_item,
 )
 from leeward.adapters.aws.table import Change, DynamoTable, new_mark
 from leeward.errors import AwsUnavailableError, ObjectGoneError, RecordChangedError
+from leeward.model.codec import encode
 from leeward.model.seen import Seen
 from leeward.model.termination import Cause, LaunchPlan, Outcome, Replacement, Status, Subject, TerminationRecord
 from leeward.model.times import format_instant
@@ -124,7 +122,7 @@ class ClaimNotes:
     def plan(self, instance: str, plan: LaunchPlan) -> None:
         """Write the launch plan in one write; a repeat writes the same. Raises ObjectGoneError without a record."""
         change = Change()
-        change.set("plan", plan_item(plan))
+        change.set("plan", encode(plan))
         self._write(instance, change)
 
     def begin_plan(
@@ -132,7 +130,7 @@ class ClaimNotes:
     ) -> TerminationRecord:
         """Write the plan in one conditional write; a repeat finds it. Raises ObjectGoneError without a record."""
         change = Change()
-        change.set("plan", plan_item(plan))
+        change.set("plan", encode(plan))
         _set_seen(change, seen)
         condition = "attribute_not_exists(#plan) AND #version = :version"
         return self._write(instance, change, condition=condition, more={":version": version})
@@ -142,13 +140,10 @@ class ClaimNotes:
         same. Raises ObjectGoneError without a record.
         """
         change = Change()
-        change.set("replacement", replacement_item(replacement))
+        change.set("replacement", encode(replacement))
         _set_times(change, {"replacement": now})
-        condition = (
-            "(attribute_not_exists(#replacement) OR size(#replacement.#launched) = :nothing "
-            "OR #replacement.#launched = :launched)"
-        )
-        values = {":nothing": 0, ":launched": list(replacement.launched)}
+        condition = "(attribute_not_exists(#replacement.#launched) OR #replacement.#launched = :launched)"
+        values = {":launched": list(replacement.launched)}
         return self._write(instance, change, condition=condition, more=values)
 
     def _write(
@@ -192,7 +187,7 @@ def _set_progress(change: Change, progress: ClaimProgress | AttemptProgress) -> 
 
 def _set_seen(change: Change, seen: Seen | None) -> None:
     if seen is not None:
-        change.set("seen", seen.to_json())
+        change.set("seen", encode(seen))
 
 
 def _set_times(change: Change, times: Mapping[str, datetime] | None) -> None:
@@ -396,7 +391,7 @@ class DynamoClaims(ClaimNotes):
                 ":one": 1,
                 ":open": Status.OPEN.value,
                 ":period": record.period,
-                **({":subject": subject_item(moved)} if moved else {}),
+                **({":subject": encode(moved)} if moved else {}),
             },
         )
         return record_of(item) if item else None
@@ -427,7 +422,7 @@ class DynamoClaims(ClaimNotes):
                 ":one": 1,
                 ":period": period,
                 ":surgePeriod": record.surge_period if keeps_launch else period,
-                ":subject": subject_item(subject),
+                ":subject": encode(subject),
                 ":cause": cause_item(cause, now, period=period),
                 ":times": times_item({"claimed": now}),
                 ":none": {},
