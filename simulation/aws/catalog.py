@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 
+from leeward.model.codec import decode, encode
 from leeward.model.facts import FactKind, NamedHooks, Sheet, named_hooks_of, node_repair_of, shifts_of
 from leeward.model.nodegroup import NodeRepair
 from leeward.model.subnet import IpReservation, Pool, Reservations
@@ -59,8 +60,8 @@ class SimCatalog:
         """Write the record, only at the version that the caller read."""
         if self.zone_record(record.cluster).version != record.version:
             return None
-        content = json.loads(json.dumps(record.to_json()))
-        written = ZoneRecord.from_json(record.cluster, record.version + 1, content)
+        content = json.loads(json.dumps(encode(replace(record, version=record.version + 1))))
+        written = decode(ZoneRecord, content)
         self._zones[record.cluster] = written
         self._sheets[record.cluster, FactKind.ZONE_RECORD] = Sheet(synced=now, content=content)
         return written

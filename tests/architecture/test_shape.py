@@ -12,7 +12,7 @@ ROOT = Path(__file__).parent.parent.parent
 PRODUCT = ROOT / "functions" / "leeward"
 COMMAND_LINE = {"cli", "capture", "doctor"}  # the packages that no Lambda function needs
 WEIGHTS = {
-    "control plane": 57_600,
+    "control plane": 57_080,
     "command line": 15_700,
     "infra": 5_650,
     "local and simulation": 42_900,

@@ -79,14 +79,8 @@ def test_subnets_and_types_come_back_as_they_were(catalog):
 
 
 def a_promise(at=NOW, **more):
-    how = {
-        "left": "us-east-1a",
-        "millicores": 2000,
-        "zone": "us-east-1b",
-        "subnet": "subnet-b",
-        "ips": 20,
-        "taken": 4000,
-    }
+    how = {"left": "us-east-1a", "millicores": 2000, "zone": "us-east-1b", "subnet": "subnet-b"}
+    how |= {"ips": 20, "taken": 4000}
     return IpReservation(at=at, **{**how, **more})
 
 

@@ -1,16 +1,16 @@
 """Facts that `fn sync` has stored about a cluster, so that a step reads them with one call instead of from AWS."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Self
 
 from leeward.model.capacity_block import CapacityBlock
-from leeward.model.instance_type import Accelerator, InstanceType
+from leeward.model.codec import decode, encode
+from leeward.model.instance_type import InstanceType
 from leeward.model.nodegroup import NodeRepair
 from leeward.model.subnet import Subnet
-from leeward.model.times import format_instant, parse_instant
 from leeward.model.zonal_shift import NOT_SHIFTED, ZonalShifts, ZoneRecord
 
 
@@ -101,15 +101,19 @@ class ClusterFacts:
         prices, nodes = content.get(FactKind.PRICES, {}), content.get(FactKind.NODES, {})
         return cls(
             synced={kind: sheet.synced for kind, sheet in sheets.items()},
-            subnets=tuple(Subnet(**raw) for raw in content.get(FactKind.SUBNETS, {}).get("subnets", ())),
-            types={raw["name"]: _type_of(raw) for raw in content.get(FactKind.INSTANCE_TYPES, {}).get("types", ())},
+            subnets=tuple(decode(Subnet, raw) for raw in content.get(FactKind.SUBNETS, {}).get("subnets", ())),
+            types={
+                raw["name"]: decode(InstanceType, raw)
+                for raw in content.get(FactKind.INSTANCE_TYPES, {}).get("types", ())
+            },
             prices=Prices(on_demand=prices.get("on-demand", {}), spot=prices.get("spot", {})),
             cores=nodes.get("cores", {}),
             closed=frozenset(nodes.get("closed", ())),
             ready=frozenset(nodes.get("ready", ())),
             cni=content.get(FactKind.CNI, {}).get("variables"),
             templates={
-                name: _template_of(raw) for name, raw in content.get(FactKind.TEMPLATES, {}).get("groups", {}).items()
+                name: decode(GroupTemplate, raw)
+                for name, raw in content.get(FactKind.TEMPLATES, {}).get("groups", {}).items()
             },
             shifts=shifts_of(sheets.get(FactKind.ZONAL_SHIFTS), sheets.get(FactKind.ZONE_RECORD)),
             named_hooks=named_hooks_of(sheets.get(FactKind.NAMED_HOOKS)),
@@ -127,7 +131,7 @@ class ClusterFacts:
 def shifts_of(sheet: Sheet | None, record: Sheet | None) -> ZonalShifts:
     """Parse the sheet of zonal shifts, with the zones that the record closes; none without either."""
     shifts = NOT_SHIFTED if sheet is None else ZonalShifts.from_json(sheet.content, sheet.synced)
-    return shifts if record is None else shifts.with_record(ZoneRecord.from_json("", 0, record.content))
+    return shifts if record is None else shifts.with_record(decode(ZoneRecord, record.content))
 
 
 def fresh_for(kind: FactKind) -> timedelta:
@@ -137,12 +141,12 @@ def fresh_for(kind: FactKind) -> timedelta:
 
 def subnets_content(subnets: Iterable[Subnet]) -> dict[str, Any]:
     """Return the subnets by id, so that the same subnets are the same text."""
-    return {"subnets": [asdict(subnet) for subnet in sorted(subnets, key=lambda subnet: subnet.id)]}
+    return {"subnets": [encode(subnet) for subnet in sorted(subnets, key=lambda subnet: subnet.id)]}
 
 
 def types_content(types: Iterable[InstanceType]) -> dict[str, Any]:
     """Return the types by name."""
-    return {"types": [asdict(kind) for kind in sorted(types, key=lambda kind: kind.name)]}
+    return {"types": [encode(kind) for kind in sorted(types, key=lambda kind: kind.name)]}
 
 
 def prices_content(prices: Prices) -> dict[str, Any]:
@@ -163,75 +167,37 @@ def cni_content(variables: Mapping[str, str] | None) -> dict[str, Any]:
 def templates_content(templates: Mapping[str, GroupTemplate], failed: Mapping[str, str]) -> dict[str, Any]:
     """Return the templates by group; `failed`: why the stored template of a group is not new."""
     return {
-        "groups": {name: asdict(template) for name, template in sorted(templates.items())},
+        "groups": {name: encode(template) for name, template in sorted(templates.items())},
         "failed": dict(sorted(failed.items())),
     }
 
 
 def blocks_content(blocks: Mapping[str, CapacityBlock]) -> dict[str, Any]:
     """Return the Capacity Blocks by instance, with their ends."""
-    return {
-        "blocks": {
-            instance: {"reservation": block.reservation, "ends": format_instant(block.ends)}
-            for instance, block in sorted(blocks.items())
-        }
-    }
+    return {"blocks": {instance: encode(block) for instance, block in sorted(blocks.items())}}
 
 
 def blocks_of(content: Mapping[str, Any]) -> dict[str, CapacityBlock]:
     """Parse what `blocks_content` returns."""
-    return {
-        instance: CapacityBlock(reservation=raw["reservation"], ends=parse_instant(raw["ends"]))
-        for instance, raw in content.get("blocks", {}).items()
-    }
+    return {instance: decode(CapacityBlock, raw) for instance, raw in content.get("blocks", {}).items()}
 
 
 def node_repair_content(groups: Mapping[str, NodeRepair]) -> dict[str, Any]:
-    """Return EKS' node auto repair by managed group, in EKS' own words."""
-    return {"groups": {name: repair.to_json() for name, repair in sorted(groups.items())}}
+    """Return EKS' node auto repair by managed group."""
+    return {"groups": {name: encode(repair) for name, repair in sorted(groups.items())}}
 
 
 def node_repair_of(content: Mapping[str, Any]) -> dict[str, NodeRepair]:
     """Parse what `node_repair_content` returns."""
-    return {name: NodeRepair.from_json(raw) for name, raw in content.get("groups", {}).items()}
+    return {name: decode(NodeRepair, raw) for name, raw in content.get("groups", {}).items()}
 
 
 def named_hooks_content(groups: Mapping[str, NamedHooks]) -> dict[str, Any]:
     """Return the hooks that policies name, by group."""
-    return {
-        "groups": {
-            name: {"names": list(hooks.names), "at": format_instant(hooks.at)} for name, hooks in sorted(groups.items())
-        }
-    }
+    return {"groups": {name: encode(hooks) for name, hooks in sorted(groups.items())}}
 
 
 def named_hooks_of(sheet: Sheet | None) -> dict[str, NamedHooks]:
     """Parse the sheet; empty without one."""
     groups = sheet.content.get("groups", {}) if sheet is not None else {}
-    return {name: NamedHooks(names=tuple(raw["names"]), at=parse_instant(raw["at"])) for name, raw in groups.items()}
-
-
-def _template_of(raw: Mapping[str, Any]) -> GroupTemplate:
-    return GroupTemplate(
-        types=tuple(raw["types"]),
-        zones=tuple(raw["zones"]),
-        capacity=raw["capacity"],
-        node=raw["node"],
-        warnings=tuple(raw["warnings"]),
-    )
-
-
-def _type_of(raw: Mapping[str, Any]) -> InstanceType:
-    """Parse a type. Another version of this code may have written more or fewer fields: unknown ones are skipped."""
-    known = {each.name for each in fields(InstanceType)}
-    return InstanceType(**{name: _value(value) for name, value in raw.items() if name in known})
-
-
-def _value(value: Any) -> Any:
-    if not isinstance(value, list):
-        return value
-    known = {each.name for each in fields(Accelerator)}
-    return tuple(
-        Accelerator(**{name: part for name, part in one.items() if name in known}) if isinstance(one, dict) else one
-        for one in value
-    )
+    return {name: decode(NamedHooks, raw) for name, raw in groups.items()}

@@ -60,24 +60,6 @@ class NodeRepair:
             ),
         )
 
-    def to_json(self) -> dict[str, Any]:
-        """Return EKS' own document, which `from_json` reads."""
-        limit = "maxUnhealthyNodeThresholdPercentage" if self.percent else "maxUnhealthyNodeThresholdCount"
-        overrides = [
-            {
-                "nodeMonitoringCondition": one.condition,
-                "nodeUnhealthyReason": one.reason,
-                "minRepairWaitTimeMins": one.after,
-                "repairAction": one.action,
-            }
-            for one in self.overrides
-        ]
-        return {
-            "enabled": self.enabled,
-            **({limit: self.most_unhealthy} if self.most_unhealthy is not None else {}),
-            **({"nodeRepairConfigOverrides": overrides} if overrides else {}),
-        }
-
 
 NOT_REPAIRED = NodeRepair()
 

@@ -4,11 +4,9 @@ Concurrent launches share reservations: the addresses reserved for each, so that
 see each other, and the spot capacity that runs short."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Self
-
-from leeward.model.times import format_instant, parse_instant
 
 LASTS = timedelta(minutes=2)  # by then the group lists the launched instance, and EC2 counts it
 SHORT_FOR = timedelta(minutes=10)  # after the last warning; Karpenter takes 3, when it requests the next type instead
@@ -66,15 +64,6 @@ class IpReservation:
     ips: int
     taken: int
     launched: str = ""
-
-    @classmethod
-    def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        """Parse the output of `to_json`."""
-        return cls(**{**raw, "at": parse_instant(raw["at"])})
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the document for the table."""
-        return {**asdict(self), "at": format_instant(self.at)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

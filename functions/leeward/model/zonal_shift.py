@@ -13,8 +13,9 @@ from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
+from leeward.model.codec import APART, decode, encode
 from leeward.model.termination import Cause
-from leeward.model.times import as_instant, format_instant, parse_instant
+from leeward.model.times import as_instant, format_instant
 
 APPLIED = "APPLIED"
 NEVER = datetime(2000, 1, 1, tzinfo=UTC)  # time of a sheet that no answer of ARC stands behind
@@ -96,48 +97,6 @@ class ZoneRecord:
         """Return the record without the evacuation of the zone."""
         return replace(self, evacuations=tuple(one for one in self.evacuations if one.zone != zone))
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the content of the item, JSON types alone."""
-        return {"evacuations": [_evacuation_json(one) for one in self.evacuations]}
-
-    @classmethod
-    def from_json(cls, cluster: str, version: int, raw: Mapping[str, Any]) -> ZoneRecord:
-        """Parse what `to_json` returned."""
-        return cls(
-            cluster=cluster,
-            version=version,
-            evacuations=tuple(_evacuation(one) for one in raw.get("evacuations", ())),
-        )
-
-
-def _evacuation_json(one: Evacuation) -> dict[str, Any]:
-    return {
-        "zone": one.zone,
-        "by": one.by,
-        "since": format_instant(one.since),
-        "why": one.why,
-        "groups": list(one.groups),
-        "sizes": {name: [size.minimum, size.desired, size.maximum] for name, size in sorted(one.sizes.items())},
-        "suspended": list(one.suspended),
-        "returned": format_instant(one.returned) if one.returned is not None else None,
-    }
-
-
-def _evacuation(raw: Mapping[str, Any]) -> Evacuation:
-    return Evacuation(
-        zone=raw["zone"],
-        by=raw["by"],
-        since=parse_instant(raw["since"]),
-        why=raw["why"],
-        groups=tuple(raw["groups"]),
-        sizes={
-            name: GroupSizes(minimum=int(minimum), desired=int(desired), maximum=int(maximum))
-            for name, (minimum, desired, maximum) in raw["sizes"].items()
-        },
-        suspended=tuple(raw["suspended"]),
-        returned=parse_instant(raw["returned"]) if raw["returned"] is not None else None,
-    )
-
 
 class ShiftKind(StrEnum):
     """Causes of a shift. `unknown`: the zone has no weight, and no shift explains it; `evacuation`: not ARC's, but an
@@ -213,7 +172,7 @@ class ZonalShifts:
     shifts: tuple[ZonalShift, ...] = ()
     ended: tuple[ZonalShift, ...] = ()
     failed: str = ""
-    read: datetime | None = None
+    read: datetime | None = field(metadata=APART, default=None)
 
     @property
     def zones(self) -> frozenset[str]:
@@ -273,21 +232,12 @@ class ZonalShifts:
 
     def to_json(self) -> dict[str, Any]:
         """Return the content of the sheet in the table: ARC's shifts alone."""
-        return {
-            "shifts": [_raw(shift) for shift in self.shifts if shift.kind is not ShiftKind.EVACUATION],
-            "ended": [_raw(shift) for shift in self.ended],
-            "failed": self.failed,
-        }
+        return encode(replace(self, shifts=tuple(one for one in self.shifts if one.kind is not ShiftKind.EVACUATION)))
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any], read: datetime) -> ZonalShifts:
         """Parse the content of the sheet that was written for the answer at `read`."""
-        return cls(
-            shifts=tuple(_shift(one) for one in raw.get("shifts", ())),
-            ended=tuple(_shift(one) for one in raw.get("ended", ())),
-            failed=raw.get("failed", ""),
-            read=read if read > NEVER else None,
-        )
+        return decode(cls, raw, read=read if read > NEVER else None)
 
 
 NOT_SHIFTED = ZonalShifts()
@@ -332,27 +282,3 @@ def _kept(shift: ZonalShift, known: ZonalShift | None, source: ShiftSource) -> Z
 
 def _remembered(ended: Iterable[ZonalShift], now: datetime) -> tuple[ZonalShift, ...]:
     return tuple(shift for shift in ended if shift.ended is not None and now - shift.ended < REMEMBERED)
-
-
-def _raw(shift: ZonalShift) -> dict[str, Any]:
-    times = {"until": shift.until, "ended": shift.ended}
-    return {
-        "zoneId": shift.zone_id,
-        "zone": shift.zone,
-        "kind": shift.kind.value,
-        "source": shift.source.value,
-        "since": format_instant(shift.since),
-        **{name: format_instant(at) for name, at in times.items() if at is not None},
-    }
-
-
-def _shift(raw: Mapping[str, Any]) -> ZonalShift:
-    return ZonalShift(
-        zone_id=raw["zoneId"],
-        zone=raw["zone"],
-        kind=ShiftKind(raw["kind"]),
-        source=ShiftSource(raw["source"]),
-        since=parse_instant(raw["since"]),
-        until=parse_instant(raw["until"]) if "until" in raw else None,
-        ended=parse_instant(raw["ended"]) if "ended" in raw else None,
-    )

@@ -128,13 +128,3 @@ def test_an_announced_shift_counts_where_arc_does_not_answer():
     after = NOT_SHIFTED.not_polled("no answer", NOW, announced)
     assert after.shifts == (announced,)
     assert after.not_polled("no answer", NOW, announced).shifts == (announced,), "a second copy of the event"
-
-
-def test_shifts_come_back_from_the_table_as_they_were():
-    shifts = ZonalShifts(
-        shifts=(a_shift(zone="us-east-1a", until=EXPIRES, source=ShiftSource.EVENT),),
-        ended=(a_shift("use1-az2", zone="us-east-1b", ended=NOW),),
-        failed="no answer",
-        read=NOW,
-    )
-    assert ZonalShifts.from_json(shifts.to_json(), NOW) == shifts

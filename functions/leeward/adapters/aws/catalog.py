@@ -15,6 +15,7 @@ from typing import Any
 
 from leeward.adapters.aws.table import DynamoTable, new_mark
 from leeward.errors import ObjectGoneError
+from leeward.model.codec import decode, encode
 from leeward.model.facts import FactKind, NamedHooks, Sheet, named_hooks_of, node_repair_of, shifts_of
 from leeward.model.nodegroup import NodeRepair
 from leeward.model.subnet import IpReservation, Pool, Reservations
@@ -82,7 +83,7 @@ class DynamoCatalog:
             item = None
         if item is None:
             return ZoneRecord(cluster=cluster)
-        return ZoneRecord.from_json(cluster, int(item["version"]), _sheet(item).content)
+        return decode(ZoneRecord, _sheet(item).content)
 
     def write_zone_record(self, record: ZoneRecord, now: datetime) -> ZoneRecord | None:
         """Write the item with one conditional PutItem. It does not expire: a version that begins again would be met
@@ -93,7 +94,7 @@ class DynamoCatalog:
             "pk": facts_key(record.cluster, FactKind.ZONE_RECORD),
             "synced": format_instant(now),
             "version": written.version,
-            "content": _packed(written.to_json()),
+            "content": _packed(encode(written)),
         }
         return written if self._table.put_kept(item) else None
 
@@ -102,7 +103,7 @@ class DynamoCatalog:
         item = self._table.get(_reservations_key(cluster))
         if item is None:
             return Reservations()
-        entries = {name: IpReservation.from_json(raw) for name, raw in item.get("entries", {}).items()}
+        entries = {name: decode(IpReservation, raw) for name, raw in item.get("entries", {}).items()}
         short = {_pool(name): parse_instant(until) for name, until in item.get("short", {}).items()}
         return Reservations(version=int(item.get("version", 0)), by_instance=entries, short=short)
 
@@ -114,7 +115,7 @@ class DynamoCatalog:
         before = self.reservations(cluster)
         if before.version != after:
             return False
-        entries = {name: entry.to_json() for name, entry in before.with_one(instance, reservation).items()}
+        entries = {name: encode(entry) for name, entry in before.with_one(instance, reservation).items()}
         written = self._table.update(
             _reservations_key(cluster),
             "SET #entries = :entries, #version = :next, #expires = :expires, #by = :mark",
