@@ -113,7 +113,7 @@ docs: setup  ## the documentation as a site, build/site/index.html: offline, and
 reference: setup  ## docs/reference and docs/schema/README.md, from the parsers of the command line and the schemas
 	@$(PY) -m documentation
 
-licences: setup  ## docs/licences.md: the licences of all locked packages
+licences: setup  ## supply_chain/licences.md: the licences of all locked packages
 	$(PY) -m supply_chain.licences
 
 sbom: setup  ## bills of materials (CycloneDX) of the asset and of the development environment: build/sbom/

@@ -1,6 +1,7 @@
 """Licences of all locked packages as SPDX expressions, and which of them may enter: `make licences`.
 
-The list is docs/licences.md. A package with a licence that is not allowed, or with none that is known, fails a test.
+The list is supply_chain/licences.md. A package with a licence that is not allowed, or with none that is known, fails
+a test.
 """
 
 import json
@@ -14,7 +15,7 @@ from license_expression import get_spdx_licensing
 
 from supply_chain.locks import ASSET, BOOTSTRAP, DEVELOPMENT, Pin, read_lock
 
-PAGE = Path("docs/licences.md")
+PAGE = Path("supply_chain/licences.md")
 PERMISSIVE = frozenset(
     ("0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CNRI-Python", "ISC", "MIT", "MIT-0", "PSF-2.0")
 )
@@ -113,7 +114,7 @@ def licence_of(name: str) -> str:
 
 
 def page(root: Path) -> str:
-    """Return docs/licences.md."""
+    """Return the page."""
     development = (*read_lock(root / DEVELOPMENT), *read_lock(root / BOOTSTRAP))
     return _PAGE.format(
         permissive=", ".join(sorted(PERMISSIVE)),
@@ -147,7 +148,7 @@ def _holds(node: object, licences: frozenset[str]) -> bool:
 
 
 def main() -> int:
-    """Write docs/licences.md."""
+    """Write the page."""
     PAGE.write_text(page(Path.cwd()), encoding="utf-8")
     return 0
 

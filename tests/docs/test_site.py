@@ -80,7 +80,7 @@ def test_generated_pages_say_what_parsers_and_schemas_say():
 
 
 def test_plugins_and_themes_of_the_site_are_pinned_with_a_known_licence():
-    pinned, licences = Path("requirements.in").read_text(), Path("docs/licences.md").read_text()
+    pinned, licences = Path("requirements.in").read_text(), Path("supply_chain/licences.md").read_text()
     for package in ("mkdocs", "mkdocs-material", "markdown", "pymdown-extensions"):
         assert re.search(rf"(?m)^{package}==[\d.]+", pinned), package
         assert f"| {package} |" in licences, package

@@ -37,7 +37,7 @@ def test_no_other_licence_enters_by_npm():
 
 
 def test_the_page_is_what_the_locks_say():
-    assert (ROOT / "docs" / "licences.md").read_text() == page(ROOT), "run make licences"
+    assert (ROOT / "supply_chain" / "licences.md").read_text() == page(ROOT), "run make licences"
 
 
 @pytest.mark.parametrize(
