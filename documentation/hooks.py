@@ -18,7 +18,6 @@ SCRIPTS = {  # from npm, so that a page calls nothing outside -> in the site
 
 ANSWERS, DESIGNS = 3.0, 0.05
 SEARCH: dict[str, dict[str, Any]] = {  # beginning of a page's path -> how the search treats it; the first that fits
-    "features-proof.md": {"exclude": True},
     "benchmarks.md": {"exclude": True},
     "account-results.md": {"exclude": True},
     "project/": {"boost": DESIGNS},

@@ -9,7 +9,7 @@ from tests.architecture.metrics import METRICS
 
 FEATURES = Path("docs/features.md").read_text()
 ROWS = re.findall(r"^\| ([A-Z]\d+) \| (.+) \| (\w+)(?: \(.*\))? \|$", FEATURES, re.MULTILINE)
-FEATURES_PROOF = Path("docs/features-proof.md").read_text()
+FEATURES_PROOF = Path("tests/features.md").read_text()
 PROOFS = re.findall(r"^\| ([A-Z]\d+) \| (.*) \|$", FEATURES_PROOF, re.MULTILINE)
 DEFECTS = Path("docs/comparison.md").read_text()
 NAMED_TESTS = re.findall(r"`(tests/[^`]+)`", FEATURES + FEATURES_PROOF + DEFECTS)
