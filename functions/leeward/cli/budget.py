@@ -11,9 +11,9 @@ from leeward.cli.cluster_state import cluster_of
 from leeward.cli.output import emit
 from leeward.cli.tables import Table
 
-DESCRIPTION = """Shows how many more nodes may be disrupted at this moment, for each policy and reason, already less
-those that are being disrupted: deleting, NotReady, or tainted for their termination. Nodes that are only cordoned do
-not count. A budget for one zone has a line of its own: a node needs both."""
+DESCRIPTION = """Shows how many more nodes may be disrupted at this moment, for each policy and reason, less those
+that are being disrupted: deleting, NotReady, or tainted for their termination. Nodes that are only cordoned do not
+count. A budget for one zone has a line of its own: a node needs both."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -10,8 +10,7 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-DESCRIPTION = """Prints a completion script for a shell: commands, actions, options and the values of options that take
-one of a few. It is generated from the options of this version; run it again after an update."""
+DESCRIPTION = """Prints a completion script for a shell. Run it again after an update of Leeward."""
 FILES = ("--snapshot", "--to", "--record", "--validate")  # their values are paths
 FILE_ARGUMENTS = ("FILE", "EXECUTION|RECORD")  # metavars of arguments that may be paths
 

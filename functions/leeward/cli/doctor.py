@@ -20,8 +20,8 @@ from leeward.errors import InvalidInputError
 
 DESCRIPTION = """Checks every part of the deployment (functions, state machines, queues, rules, schedules, alarms,
 runs, clusters, policies, groups) and prints whether it is in order, what was found, and the fix. It changes nothing.
-Without --cluster it checks all clusters that the deployment serves. A part that may not be read is unknown, and the
-permission is named. Exit code 1 when something has failed; warnings and unknowns are not."""
+Without --cluster it checks all clusters. A part that may not be read is unknown, and the permission is named. Exit
+code 1 when something has failed."""
 _STYLES = {State.OK: "green", State.WARNING: "yellow", State.FAILED: "red", State.UNKNOWN: "cyan"}
 _WORST_FIRST = (State.FAILED, State.WARNING, State.UNKNOWN, State.OK)
 _NAMED = 3  # objects named in a line of objects that are in order

@@ -17,10 +17,10 @@ from leeward.model.counts import count_of
 from leeward.model.times import format_instant
 from leeward.snapshot.cluster import ClusterSnapshot
 
-DESCRIPTION = """Shows every node with all differences from what its group would launch now and from what its policy
-asks of nodes. The remedy is replace where a new node of the group would be in order, upgrade where a new one would
-drift as well, and none where nothing has drifted, nodes that were launched since show the difference too, what the
-group launches cannot be read, or drift is switched off."""
+DESCRIPTION = """Shows every node with all differences from what its group would launch now and from its policy. The
+remedy is replace where a new node of the group would be in order, upgrade where a new one would drift as well, and
+none where nothing has drifted, nodes that were launched since show the difference too, what the group launches cannot
+be read, or drift is switched off."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -39,8 +39,8 @@ WITH_DEADLINE = frozenset(
     }
 )
 DESCRIPTION = """Shows what a message of the interruption queue says and what follows from it: for which instances,
-how a lifecycle hook is answered, and why. Each FILE holds the body of one SQS message. Without --snapshot and without
---cluster nothing is looked up: the instances are then taken as running in a selected group of ours."""
+how a lifecycle hook is answered, and why. Each FILE holds the body of one SQS message. Without --snapshot and
+--cluster instances are taken as running in a selected group of ours."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -17,10 +17,9 @@ from leeward.model.counts import count_of
 from leeward.model.group import Group, LifecycleHook
 
 T = TypeVar("T")
-DESCRIPTION = """Writes a first policy for the cluster: its Auto Scaling groups, what handles interruptions and how pods
-leave a node, each line with its meaning. Voluntary disruption and repair are written as comments, because nothing of
-them happens before you switch it on. Only the file is written; nothing is changed in AWS or in the cluster. It needs
-no deployment."""
+DESCRIPTION = """Writes a first policy for the cluster: its Auto Scaling groups, what handles interruptions and how
+pods leave a node, each line with its meaning. Voluntary disruption and repair are written as comments: nothing of
+them happens before you switch it on. It needs no deployment."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

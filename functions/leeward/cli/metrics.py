@@ -22,8 +22,8 @@ from leeward.model.termination import Status, TerminationRecord
 from leeward.upgrade.record import UpgradeRecord
 
 DESCRIPTION = """Prints the state of a cluster's terminations, upgrades, disruption runs and pauses as metrics in
-Prometheus' text format, from the deployment's table: for a cron job and node-exporter's textfile collector, which reads
-the file that --to replaces. It reads the whole table, one call for each megabyte: run it each minute at most."""
+Prometheus' text format, for a cron job and node-exporter's textfile collector. It reads the whole table, one call for
+each megabyte: run it each minute at most."""
 READABLE = 0o644  # the collector is another user than the cron job
 HELP: Mapping[str, str] = {
     "leeward_terminations_open": "Terminations under way, by their first cause.",

@@ -16,10 +16,9 @@ from leeward.model.counts import count_of
 from leeward.placement.verdict import Choice, Placement
 from leeward.placement.zones import place
 
-DESCRIPTION = """Chooses subnets for N new nodes of an Auto Scaling group, each with P pods that need an
-address: the zone with the fewest allocated CPU cores, in it the subnet with the most free addresses. A zone
-whose subnets cannot hold a node is left out. Where addresses cannot be counted (the answer says why) the subnet
-is chosen at random (--seed)."""
+DESCRIPTION = """Chooses subnets for N new nodes of an Auto Scaling group, each with P pods that need an address: the
+zone with the fewest allocated CPU cores, in it the subnet with the most free addresses. Where addresses cannot be
+counted (the answer says why) the subnet is chosen at random (--seed)."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

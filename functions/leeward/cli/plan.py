@@ -8,16 +8,14 @@ from leeward.cli.node_filter import add_node_filters
 from leeward.cli.what_if import WhatIf
 from leeward.disruption.command import MethodName
 
-DESCRIPTION = """Shows the next run of voluntary disruption: how many nodes there are and what they cost now and then,
-which nodes are blocked and by what, and one row for each command with the nodes that are removed and what is launched
-before. One method acts in a run, the first that has something to do: expiration, drift, emptiness, consolidation. With
---what-if a method is planned as if the policies had switched it on. With --method unhealthy it shows the nodes that
-the minute reconciler would replace because they are NotReady or their instance is impaired. With --validate an earlier
-plan (the JSON of this command) is checked again: what still holds is printed. Nothing is changed, unless --apply is
-given: it asks, and starts the disruption run of the commands shown, which drains and TERMINATES their nodes.
+DESCRIPTION = """Shows the next run of voluntary disruption: nodes and costs now and then, which nodes are blocked and
+by what, and one row for each command with the nodes that are removed and what is launched before. One method acts in
+a run, the first that has something to do: expiration, drift, emptiness, consolidation. With --method unhealthy it
+shows the nodes that the minute reconciler would replace. Nothing is changed, unless --apply is given: it asks, and
+starts the disruption run of the commands shown, which drains and TERMINATES their nodes.
 
 A budget lets a few nodes go at a time, so one run is a part of what can be saved. With --until-done the runs after it
-are planned as well, each on the cluster that the one before leaves, until nothing is left to do."""
+are planned as well, each on the cluster that the one before leaves."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -27,14 +27,13 @@ VALID, DIFFERENT, INVALID = 0, 1, 2  # exit codes
 WIDTH = 120  # columns of the YAML that is compared
 DESCRIPTION = """Checks policy files, compares them with what is in force, or applies them.
 
-validate  reads the files offline and prints every mistake of all of them at once, with file, path, what was found and
-          what was expected; exit code 2 if there is one. With --cluster it also checks the name in ClusterSettings.
-diff      prints a unified diff between the policies in force (--cluster NAME, or those of --snapshot DIR) and the
-          files, both as normalised YAML with every default written out; exit code 1 if they differ.
-apply     prints that diff, asks (--yes: does not), and writes the files as the policies of --cluster NAME; functions
-          see all of them within 60 s. Refused where the deployment's settings name policies for the cluster.
+validate prints every mistake of all files at once, offline; exit code 2 if there is one. With --cluster it also
+checks the name in ClusterSettings. diff prints a unified diff between the policies in force (or those of --snapshot
+DIR) and the files, with every default written out; exit code 1 if they differ. apply prints that diff, asks, and
+writes the files as the policies of --cluster NAME; functions see all of them within 60 s. Refused where the
+deployment's settings name policies for the cluster.
 
-FILE may be a path or a glob, as in cdk.json; the order counts, because the first policy that selects a group wins."""
+FILE may be a path or a glob; the order counts, because the first policy that selects a group wins."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -28,11 +28,10 @@ LONG_SECONDS = 5.0  # then every file is reported as it is written, also without
 COLUMNS = ("FILE", "ELEMENTS")
 POLICIES_COMMAND = "aws ssm get-parameters-by-path"
 DESCRIPTION = """Writes the state of a cluster as the raw output of kubectl and aws: one file a command, only what
-belongs to the cluster, with the policies that are deployed for it. All commands work on the folder with --snapshot
-DIR, without credentials. Of Kubernetes objects only the fields that commands read are written. User data of launch
-templates and launch configurations is written as it is, and may hold secrets: --no-user-data leaves it out. A file
-that cannot be read is named with the call that failed; the others are written all the same, and the exit code is 1.
-Nothing is changed in AWS or in the cluster."""
+belongs to the cluster, with its policies. All commands work on the folder with --snapshot DIR, without credentials.
+User data of launch templates and launch configurations is written as it is, and may hold secrets: --no-user-data
+leaves it out. A file that cannot be read is named with the call that failed; the others are written all the same, and
+the exit code is 1."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -21,8 +21,8 @@ from leeward.snapshot.gather import read_nodes
 from leeward.snapshot.launches import launched_from, ready_nodes
 
 DESCRIPTION = """Shows the node that an Auto Scaling group would launch next, also when it has none: labels, taints,
-capacity and allocatable, from its launch template, its tags and, for an EKS managed node group, DescribeNodegroup.
-Of several instance types and zones the first is shown, unless options name others. Output is YAML by default."""
+capacity and allocatable, from its launch template, its tags and, for an EKS managed node group, DescribeNodegroup. Of
+several instance types and zones the first is shown, unless options name others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,9 +22,9 @@ from leeward.ports import Ports
 from leeward.ports.kubernetes import Clusters
 
 DESCRIPTION = """Removes everything that Leeward has put on the cluster: taints, cordons, labels, annotations and
-finalizers of nodes, lifecycle hooks of groups. Pause the cluster a minute before (leeward pause --all), or
-all of it would come back. Nodes and groups with a termination, an upgrade or a run under way are left
-and named. It can be run again at any time. With --dry-run, and always with --snapshot, it only prints the plan."""
+finalizers of nodes, lifecycle hooks of groups. Pause the cluster a minute before (leeward pause --all), or all of it
+would come back. Nodes and groups with work under way are left and named. It can be run again at any time. With
+--snapshot it only prints the plan."""
 COLUMNS = ("OBJECT", "REMOVED")
 NOT_PAUSED = "it is not paused: everything would come back within minutes (leeward pause --all --cluster {})"
 

@@ -19,9 +19,9 @@ from leeward.placement.explain import ZoneFacts, explain_zone, imbalance, typica
 from leeward.placement.verdict import ZoneVerdict
 from leeward.placement.zones import judge_zones
 
-DESCRIPTION = """Shows the zones in the order in which the next node would be tried: fewest allocated CPU cores
-first, at random among equals (--seed), without zones whose subnets cannot hold the node's pods. Explains
-why the zones differ: large nodes, pods bound by their volumes, subnets without addresses."""
+DESCRIPTION = """Shows the zones in the order in which the next node would be tried: fewest allocated CPU cores first,
+at random among equals (--seed), without zones whose subnets cannot hold the node's pods. Explains why the zones
+differ."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -8,9 +8,9 @@ from leeward.cli.context import context_of
 from leeward.cli.node_filter import add_node_filters, node_filter
 from leeward.cli.output import emit
 
-DESCRIPTION = """Shows everything that holds up a node (or all nodes): budgets that allow no eviction, now or ever,
-pods and nodes that ask to be left alone, pods that would come back or do not end, volumes that do not leave, lifecycle
-hooks; the owner of each, until when it lasts, and the fix. It changes nothing."""
+DESCRIPTION = """Shows everything that holds up a node (or all nodes): budgets that allow no eviction, pods and nodes
+that ask to be left alone, pods that would come back or do not end, volumes that do not leave, lifecycle hooks; the
+owner of each, until when it lasts, and the fix. It changes nothing."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -34,13 +34,12 @@ from leeward.termination.settling import drain_volumes
 __all__ = ("DESCRIPTION", "add_arguments", "run")
 COLUMNS = ("NODE", "POD", "ACTION", "WAVE", "GRACE", "WHY")
 DESCRIPTION = """Shows how the pods of nodes (named, with labels, or of an Auto Scaling group) leave them: which are
-evicted, wave by wave, what blocks them, which stay, and which forbid the drain. With --snapshot it never does more than
-that. Live and without --dry-run it starts the termination of each node: drain, settle, terminate, answer lifecycle
-hooks; with --keep it ends with the drain, the instance stays in service and the node cordoned. A node that drains
-already is only followed.
+evicted, wave by wave, what blocks them, which stay, and which forbid the drain. Live and without --dry-run it starts
+the termination of each node: drain, settle, TERMINATE, answer lifecycle hooks; with --keep it ends with the drain,
+the instance stays in service and the node cordoned. A node that drains already is only followed.
 
---cancel takes a drain back until TERMINATE is requested: no further pod is evicted, and the node returns to service.
-Pods that have left are not moved back."""
+--cancel takes a drain back until the termination is requested: no further pod is evicted, and the node returns to
+service."""
 THEN: Mapping[str, str] = MappingProxyType(
     {
         "terminate": "drain, then terminate",

@@ -9,9 +9,9 @@ from leeward.policy.durations import parse_duration
 
 LONGEST = timedelta(days=366)
 DESCRIPTION = """Stops disruption, repair and upgrades of a cluster or of one of its groups within 60 s, without a
-deployment. With --all interruptions are not handled either, while hooks are still heartbeaten and answered. Nodes that
-are draining finish. Without --cluster every cluster of the deployment is paused. A pause without --for is announced
-again every day; `leeward doctor` shows each pause with caller, reason, start and end."""
+deployment. With --all interruptions are not handled either, while hooks are still heartbeaten and answered. Nodes
+that are draining finish. Without --cluster every cluster of the deployment is paused. A pause without --for is
+announced again every day."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -4,9 +4,8 @@ import argparse
 
 from leeward.cli.pause import switch
 
-DESCRIPTION = """Ends the pause of a cluster and of all its groups, or with --group of that group alone. Functions begin
-work again within 60 s. Without --cluster every cluster of the deployment is resumed. A group stays paused while its
-cluster is."""
+DESCRIPTION = """Ends the pause of a cluster and of all its groups, or with --group of that group alone, within 60 s.
+Without --cluster every cluster of the deployment is resumed. A group stays paused while its cluster is."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

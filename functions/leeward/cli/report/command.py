@@ -16,9 +16,9 @@ from leeward.cli.report.record import RunRecord
 from leeward.errors import InvalidInputError
 
 DESCRIPTION = """Draws what happened as an HTML page that loads nothing: a lane per node and per workload, events and
-blocks, and every span in a table. EXECUTION is the ARN or the name of an execution of one of Leeward's state machines
-(i-0123456789abcdef0-1, GROUP-1, CLUSTER-3-1), an instance's id its latest termination; it needs --cluster, and may
-still run. RECORD is a run record in JSON (docs/schema/run-record.json), such as the one that `make demo` writes."""
+blocks, and every span in a table. EXECUTION is the ARN or the name of an execution (i-0123456789abcdef0-1, GROUP-1,
+CLUSTER-3-1), an instance's id its latest termination; it needs --cluster, and may still run. RECORD is a run record
+in JSON (docs/schema/run-record.json)."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

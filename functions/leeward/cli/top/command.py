@@ -28,11 +28,10 @@ from leeward.ports.clock import Clock
 INTERVAL = 5.0  # seconds between the end of one reading and the next
 SLICE = 0.5  # seconds after which a key or another size of the terminal is seen at the latest
 DESCRIPTION = """Shows the nodes of a cluster: state, what blocks the node, group, type, zone, price, CPU and memory
-requested of what the node offers, pods; a summary with dollars and use stands above. On a terminal it is a view that is
-refreshed every 5 s until q or Ctrl-C: n, s, b, g, p, c and m sort by name, state, blocker, group, price, CPU and memory
-(again: the other way round), Enter opens a node: its pods, what blocks it, since when. With --once, with --snapshot,
-without a terminal, and with -o json, yaml or name it is printed once. Nothing is changed, and Leeward need not be
-installed."""
+requested of what the node offers, pods; dollars and use stand above. On a terminal it is refreshed every 5 s until q
+or Ctrl-C: n, s, b, g, p, c and m sort by name, state, blocker, group, price, CPU and memory (again: the other way
+round), Enter opens a node. With --once, with --snapshot, without a terminal, and with -o json, yaml or name it is
+printed once. Leeward need not be installed."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

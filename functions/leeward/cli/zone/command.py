@@ -40,9 +40,9 @@ DESCRIPTION = """Takes the nodes out of a zone and opens it again. leeward zone 
 A zone that is evacuated is closed: Leeward launches nothing there, and disruption, repair and upgrades leave its nodes
 alone."""
 EVACUATE = """Closes the zone for new nodes and replaces its nodes elsewhere, within the disruption budgets: a
-replacement in another zone first, then drain and TERMINATION with decrement, so that sizes stay. Pods that cannot leave
-are named (bound to a volume of the zone, or without another place), and their nodes stay in service. With --dry-run or
---snapshot it only shows the plan. The minute reconciler does the work; Ctrl-C stops nothing."""
+replacement in another zone first, then drain and TERMINATION with decrement, so that sizes stay. Nodes with pods that
+cannot leave stay in service and are named. With --dry-run or --snapshot it only shows the plan. The minute reconciler
+does the work; Ctrl-C stops nothing."""
 RETURN = """Opens the zone again: no further node leaves, nodes that drain finish, and the groups have the sizes that
 they had before. Balancing of zones (AZRebalance) is resumed when the last of these nodes has ended."""
 STATUS = """Shows the zones of the cluster: open, shifted or evacuated, since when and by whom, how many nodes are
