@@ -37,15 +37,15 @@ def commands() -> str:
         "[The `leeward` command](../command-line.md) says how they behave, and has the format of the output.",
         "## General options",
         "They may stand before or after the command. `leeward options` prints them; the help of a command does not.",
-        *_option_table(map(_row, _general(parser))),
+        *_option_list(map(_row, _general(parser))),
     ]
     rows = Counter(row for _, command in sections for row in _rows(command)).most_common()
-    often = {row.partition(" |")[0]: row for row, count in reversed(rows) if count >= SHARED}
+    often = {row.partition(": ")[0]: row for row, count in reversed(rows) if count >= SHARED}
     shared = {row: name for name, row in reversed(often.items())}
     lines += [
         "## Options of several commands",
         "A command that takes one names it after `also:`.",
-        *_option_table(shared),
+        *_option_list(shared),
     ]
     for name, command in sections:
         lines += _command_section(name, command, shared)
@@ -65,9 +65,9 @@ def _command_section(name: str, parser: argparse.ArgumentParser, shared: Mapping
     rows = _rows(parser)
     own = [row for row in rows if row not in shared]
     if own:
-        yield from _option_table(own)
+        yield from _option_list(own)
     if also := [shared[row] for row in rows if row in shared]:
-        yield f"also: {', '.join(also)}"
+        yield "also: " + ", ".join(name.partition(", ")[0] for name in also)
 
 
 def _rows(parser: argparse.ArgumentParser) -> list[str]:
@@ -84,11 +84,11 @@ def _general(parser: argparse.ArgumentParser) -> list[argparse.Action]:
 
 
 def _row(action: argparse.Action) -> str:
-    return f"{_spelled(action)} | {_cell(action.help or '')}"
+    return f"{_spelled(action)}: {' '.join((action.help or '').split()).replace('<', '&lt;')}"
 
 
-def _option_table(rows: Iterable[str]) -> Iterator[str]:
-    yield "\n".join(["| argument | meaning |", "|---|---|", *(f"| {row} |" for row in rows)])
+def _option_list(rows: Iterable[str]) -> Iterator[str]:
+    yield "\n".join(f"* {row}" for row in rows)
 
 
 def _spelled(action: argparse.Action) -> str:
@@ -97,9 +97,9 @@ def _spelled(action: argparse.Action) -> str:
     value = choices or str(action.metavar or action.dest.upper())
     if not action.option_strings:
         many = "…" if action.nargs in {"+", "*"} else ""
-        return f"`{_code(value)}{many}`"
+        return f"`{value}{many}`"
     takes = "" if action.nargs == 0 else f" {value}" if action.nargs != "?" else f"[={value}]"
-    return ", ".join(f"`{option}{_code(takes)}`" for option in action.option_strings)
+    return ", ".join(f"`{option}{takes}`" for option in action.option_strings)
 
 
 def _commands_named(name: str) -> set[str]:
@@ -125,11 +125,6 @@ def schemas() -> str:
 
 def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", r"\|").replace("<", "&lt;")
-
-
-def _code(text: str) -> str:
-    """Return text for a code span within a table, where Git hosts read a bare pipe as the end of the cell."""
-    return text.replace("|", r"\|")
 
 
 def _page(parts: list[str]) -> str:

@@ -63,8 +63,8 @@ def test_links_between_pages_lead_somewhere():
 
 
 def test_every_file_of_the_walks_through_the_code_exists():
-    """docs/architecture.md names the files in the order of the calls."""
-    walks = Path("docs/architecture.md").read_text().partition("## Where to begin reading")[2].partition("\n## ")[0]
+    """CONTRIBUTING.md names the files in the order of the calls."""
+    walks = Path("CONTRIBUTING.md").read_text().partition("### Where to begin reading")[2].partition("\n## ")[0]
     package, missing = "", []
     for step in re.findall(r"(?m)^\d+\. .*$", walks):
         for name in re.findall(r"`([\w./]+\.(?:py|yaml))`", step):
@@ -76,12 +76,13 @@ def test_every_file_of_the_walks_through_the_code_exists():
 
 
 def test_a_walk_has_ten_steps_at_most():
-    walks = Path("docs/architecture.md").read_text().partition("## Where to begin reading")[2].partition("\n## ")[0]
+    walks = Path("CONTRIBUTING.md").read_text().partition("### Where to begin reading")[2].partition("\n## ")[0]
     assert max(int(number) for number in re.findall(r"(?m)^(\d+)\. ", walks)) <= 10
 
 
 def test_every_file_and_folder_that_the_architecture_names_exists():
-    page = Path("docs/architecture.md").read_text()
+    layout = Path("CONTRIBUTING.md").read_text().partition("## How the code is laid out")[2].partition("\n## ")[0]
+    page = Path("docs/architecture.md").read_text() + layout
     names = sorted(
         {name for name in re.findall(r"`([\w./-]+)`", page) if "/" in name.strip("/") or name.endswith(".py")}
     )
@@ -94,5 +95,6 @@ def test_every_file_and_folder_that_the_architecture_names_exists():
 
 
 def test_every_dotted_name_of_the_architecture_exists():
-    names = re.findall(r"`(leeward(?:\.\w+)+)`", Path("docs/architecture.md").read_text())
+    pages = (Path("docs/architecture.md"), Path("CONTRIBUTING.md"))
+    names = re.findall(r"`(leeward(?:\.\w+)+)`", "".join(page.read_text() for page in pages))
     assert [name for name in names if importlib.util.find_spec(name) is None] == []
