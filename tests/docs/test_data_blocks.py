@@ -77,11 +77,8 @@ def policy(spec):
 
 @cache
 def printed_lines():
-    """Lines of the golden files, and what a policy with a mistake is refused with."""
-    golden = [line for file in sorted(Path("tests/cli/golden").glob("*.txt")) for line in file.read_text().splitlines()]
-    with pytest.raises(LeewardError) as refused:
-        parse_documents([("policies/web.yaml#2", policy({"disruption": {"budgets": [{"nodes": "ten"}]}}))], cluster="")
-    return {*golden, *str(refused.value).splitlines()}
+    """Lines of the golden files."""
+    return {line for file in Path("tests/cli/golden").glob("*.txt") for line in file.read_text().splitlines()}
 
 
 def test_an_output_is_one_that_a_command_prints():
