@@ -133,7 +133,7 @@ wheel: setup  ## build/dist/leeward-VERSION-py3-none-any.whl, the command line w
 package: setup  ## build/package: CloudFormation template with parameters, Lambda asset, wheel and its lock, bill of materials, SHA256SUMS; docs/install.md
 	@$(PY) -m supply_chain.package
 
-release: setup  ## build/release: the package of a clean commit and an in-toto statement of its files; docs/releasing.md
+release: setup  ## build/release: the package of a clean commit and an in-toto statement of its files; supply_chain/releasing.md
 	@$(PY) -m supply_chain.release
 
 deploy: setup  ## cdk bootstrap and cdk deploy with your AWS credentials and the settings in cdk.json: YES=1 asks nothing, for CI
