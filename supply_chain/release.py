@@ -1,4 +1,4 @@
-"""`make release`: the package of a commit and a statement for a signer, in `build/release/` (supply_chain/releasing.md).
+"""`make release`: the package of a commit and a statement for a signer, in `build/release/` (see `releasing.md` here).
 
 The statement has no time, host or path, so two builders of a commit write the same bytes. It is not signed here.
 """

@@ -19,7 +19,7 @@ WEIGHTS = {
     "tests": 119_500,
 }
 """Lines of Python, as the formatter leaves them."""
-WORDS = 68_900  # of docs/
+WORDS = 55_000  # of docs/
 LONG_SIGNATURES = 1  # functions with more than MOST_PARAMETERS
 MOST_PARAMETERS = 6
 WHOLE_PORTS = 300  # functions that take all ports
