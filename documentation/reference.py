@@ -73,9 +73,10 @@ def _command_section(name: str, parser: argparse.ArgumentParser, shared: Mapping
 def _rows(parser: argparse.ArgumentParser) -> list[str]:
     """Return a row for each argument of a command."""
     general = _general(parser)
-    left_out = argparse._HelpAction | argparse._SubParsersAction
-    actions = (action for action in parser._actions if action not in general and not isinstance(action, left_out))
-    return [_row(action) for action in actions if action.help is not argparse.SUPPRESS]
+    actions = (action for action in parser._actions if action not in general and action.help is not argparse.SUPPRESS)
+    return [
+        _row(action) for action in actions if not isinstance(action, argparse._HelpAction | argparse._SubParsersAction)
+    ]
 
 
 def _general(parser: argparse.ArgumentParser) -> list[argparse.Action]:
