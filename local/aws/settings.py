@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 HOST = "127.0.0.1"
+KUBERNETES_VERSION = "1.36"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

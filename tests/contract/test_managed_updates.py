@@ -13,7 +13,7 @@ from leeward.model.image import Image
 from leeward.model.launch import LaunchSource, LaunchTemplateRef, Override
 from leeward.ports.eks import ManagedState
 from leeward.workflow.alarms import read_alarms
-from local.aws.eks.clusters import KUBERNETES_VERSION
+from local.aws.settings import KUBERNETES_VERSION
 from simulation.aws.alarms import SimAlarms
 from simulation.aws.managed import SimManagedUpdates
 from simulation.aws.templates import SimTemplates, template_of

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from local.aws.eks.clusters import KUBERNETES_VERSION
+from local.aws.settings import KUBERNETES_VERSION
 
 IMAGE = f"al2023@{KUBERNETES_VERSION}"  # behind it is an image that the groups do not have
 KEEP = r"."

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from local.aws.eks.clusters import KUBERNETES_VERSION
+from local.aws.settings import KUBERNETES_VERSION
 from tests.local.first_day_page import PAGE, Replaced, differences, shown
 from tests.local.first_day_story import STORY, Command
 

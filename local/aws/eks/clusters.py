@@ -19,9 +19,8 @@ from local.aws.eks.access_entries import AccessEntries
 from local.aws.eks.drains import Access, Nodes
 from local.aws.eks.updates import Updates
 from local.aws.pins import expect, replace
-from local.aws.settings import Settings
+from local.aws.settings import KUBERNETES_VERSION, Settings
 
-KUBERNETES_VERSION = "1.36"
 _FIELDS = {"endpoint", "certificateAuthorityData", "version", "token", "evictionSeconds"}
 
 

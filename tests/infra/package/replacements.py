@@ -4,14 +4,14 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
-from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER
-
 Resources = Mapping[str, Mapping[str, Any]]
 
 
 @cache
 def schema(kind: str) -> Mapping[str, Any]:
     """The schema of CloudFormation's registry, as cfn-lint carries it."""
+    from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER  # late: every worker collects, one needs it
+
     found: Mapping[str, Any] = PROVIDER_SCHEMA_MANAGER.get_resource_schema("us-east-1", kind).schema
     return found
 

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from local.aws.eks.clusters import KUBERNETES_VERSION
+from local.aws.settings import KUBERNETES_VERSION
 from local.interactive import playground, state
 from tests.local.processes import processes_in
 
