@@ -1,6 +1,7 @@
 """Unit tests reach no network: only the folders named here may open a connection."""
 
 import gc
+import os
 import socket
 import sys
 import threading
@@ -48,6 +49,14 @@ def syntax_when_asked(name: str) -> ModuleType:
 
 
 sys.modules.setdefault("rfc3987_syntax", syntax_when_asked("rfc3987_syntax"))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Without the long forms the CDK does not hold each template against CloudFormation's schemas: six seconds in each
+    process that synthesizes. `tests/infra/test_app.py` does so in each run, cfn-lint for the kinds that are drawn.
+    """
+    if config.option.markexpr == "not long":
+        os.environ["CDK_VALIDATION"] = "false"
 
 
 def pytest_report_header() -> list[str]:

@@ -35,7 +35,7 @@ def app(**context):
 def test_cdk_synth_without_any_context_of_ones_own(tmp_path):
     """Without a network: every proxy leads nowhere. `make setup` has brought the functions' packages along."""
     nowhere = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), "http://127.0.0.1:9")
-    environment = {**os.environ, **nowhere, "AWS_EC2_METADATA_DISABLED": "true"}
+    environment = {**os.environ, **nowhere, "AWS_EC2_METADATA_DISABLED": "true", "CDK_VALIDATION": "true"}
     done = subprocess.run(
         [os.environ["JSII_NODE"], str(CDK), "synth", "--quiet", "--output", str(tmp_path)],
         cwd=ROOT,
