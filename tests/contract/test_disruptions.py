@@ -7,16 +7,13 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from moto import mock_aws
 
-from leeward.adapters.aws.clients import AwsClients
-from leeward.adapters.aws.table import DynamoTable
 from leeward.adapters.aws.workflow_records import DynamoDisruptions
 from leeward.disruption.controller import commands_that_fit
 from leeward.disruption.record import DisruptionOutcome, LaunchedNode
 from leeward.model.codec import encode
 from simulation.aws.disruptions import SimDisruptions
-from tests.contract.tables import TABLES, a_table, make_table
+from tests.contract.tables import TABLES, a_table
 from tests.fakes.disruptions import NOW, FakeDisruptions, a_disruption
 
 LONG = "g" * 80
@@ -75,23 +72,6 @@ def test_an_ended_run_says_its_outcome_and_since_when_its_groups_are_in_cooldown
     found = disruptions.read("blue")
     assert (found.outcome, found.ended, found.why) == (DisruptionOutcome.GIVEN_UP, NOW, "the world moved")
     assert found.cooldowns == {"web-a": NOW, "web-b": NOW, "web-c": NOW - timedelta(minutes=3)}
-
-
-def test_a_writer_whose_answer_got_lost_finds_its_own_mark(monkeypatch):
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "testing")
-    with mock_aws():
-        make_table()
-        table = DynamoTable(AwsClients("us-east-1"), "leeward")
-        put = table.put
-
-        def repeated(*args, **kwargs):
-            """As botocore does it: the first answer never came."""
-            put(*args, **kwargs)
-            return put(*args, **kwargs)
-
-        monkeypatch.setattr(table, "put", repeated)
-        assert DynamoDisruptions(table).write(a_disruption()) == a_disruption(version=1)
 
 
 @pytest.mark.parametrize("types", [1, 15, 300])

@@ -5,14 +5,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
-from moto import mock_aws
 
-from leeward.adapters.aws.clients import AwsClients
 from leeward.adapters.aws.maxima import DynamoMaxima
-from leeward.adapters.aws.table import DynamoTable
 from leeward.model.capacity import RaisedMaximum
 from simulation.aws.maxima import SimMaxima
-from tests.contract.tables import TABLES, a_table, make_table
+from tests.contract.tables import TABLES, a_table
 from tests.fakes.maxima import FakeMaxima
 
 NOW = datetime(2026, 3, 2, 10, 0, tzinfo=UTC)
@@ -52,20 +49,3 @@ def test_only_who_read_the_newest_version_writes(maxima):
 def test_items_of_several_groups_are_read_together(maxima):
     first, other = maxima.write(RAISED), maxima.write(replace(RAISED, group="web-b"))
     assert maxima.read_all(["web-a", "web-b", "web-c"]) == {"web-a": first, "web-b": other}
-
-
-def test_a_writer_whose_answer_got_lost_finds_its_own_mark(monkeypatch):
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "testing")
-    with mock_aws():
-        make_table()
-        table = DynamoTable(AwsClients("us-east-1"), "leeward")
-        put = table.put
-
-        def repeated(*args, **kwargs):
-            """As botocore does it: the first answer never came."""
-            put(*args, **kwargs)
-            return put(*args, **kwargs)
-
-        monkeypatch.setattr(table, "put", repeated)
-        assert DynamoMaxima(table).write(RAISED) == replace(RAISED, version=1)

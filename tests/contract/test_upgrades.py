@@ -5,17 +5,14 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from moto import mock_aws
 
-from leeward.adapters.aws.clients import AwsClients
-from leeward.adapters.aws.table import DynamoTable
 from leeward.adapters.aws.workflow_records import DynamoUpgrades
 from leeward.model.launch import LaunchTemplateRef
 from leeward.upgrade.members import UpgradeTarget
 from leeward.upgrade.record import ControlRequest, LaunchOrder, OpenLaunch, UpgradeRecord
 from leeward.upgrade.surge.sizes import Strategy
 from simulation.aws.upgrades import SimUpgrades
-from tests.contract.tables import TABLES, a_table, make_table
+from tests.contract.tables import TABLES, a_table
 from tests.fakes.upgrades import FakeUpgrades
 
 NOW = datetime(2026, 3, 2, 10, 0, tzinfo=UTC)
@@ -111,21 +108,3 @@ def test_what_pre_flight_found_is_kept_beside_the_record_over_what_was_there(upg
     assert upgrades.plan("web-a") == document
     assert upgrades.plan("web") is None
     assert upgrades.read("web-a") is None
-
-
-def test_a_writer_whose_answer_got_lost_finds_its_own_mark(monkeypatch):
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "testing")
-    with mock_aws():
-        make_table()
-        table = DynamoTable(AwsClients("us-east-1"), "leeward")
-        put, lost = table.put, []
-
-        def repeated(*args, **kwargs):
-            """As botocore does it: the first answer never came."""
-            lost.append(put(*args, **kwargs))
-            return put(*args, **kwargs)
-
-        monkeypatch.setattr(table, "put", repeated)
-        assert DynamoUpgrades(table).write(a_record()) == a_record(version=1)
-        assert lost == [(True, None)]

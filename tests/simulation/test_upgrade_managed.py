@@ -10,14 +10,13 @@ from leeward.policy.document import Canary, Window
 from leeward.upgrade import run
 from leeward.upgrade.observation import observe
 from leeward.upgrade.status import UpgradePhase, status_of
-from simulation import functions
 from simulation.fault_rates import Faults
 from simulation.faults import Killed
 from simulation.image_aliases import PUBLIC, VERSION
 from tests.drawing import drawn
 from tests.simulation.fleet_stand_in import budget, deployment
 from tests.simulation.managed_stand_in import NODEGROUP, Managed
-from tests.simulation.upgrade_stand_in import BEGIN, a_fleet
+from tests.simulation.upgrade_stand_in import BEGIN, a_fleet, killed_twice_after
 
 IMPOSSIBLE = (deployment("web", 8), budget("web", 0))
 HOURLY = Window(schedule="0 * * * *", duration=timedelta(minutes=10))  # a world begins at midnight
@@ -255,16 +254,7 @@ def test_stopped_anywhere_and_started_again_it_is_one_update(after):
 
 @pytest.mark.parametrize("step", drawn(["take-lease", "start-managed", "watch-managed", "restore"], 2))
 def test_killed_after_any_step_it_does_the_same_again_and_changes_nothing(step, monkeypatch):
-    real, killed = functions.step, []
-
-    def dies(function, call, ports):
-        answer = real(function, call, ports)
-        if function == "upgrade" and call["step"] == step and len(killed) < 2:
-            killed.append(step)
-            raise Killed(step)
-        return answer
-
-    monkeypatch.setattr(functions, "step", dies)
+    killed = killed_twice_after(step, monkeypatch)
     world = Managed().start(launchTemplateVersion="2")
     outcome = world.world.run(2.0, 900)
     assert (killed, outcome.violations, world.ended()) == ([step, step], (), "Upgraded")

@@ -111,14 +111,6 @@ def test_a_step_that_raised_ends_the_upgrade_with_its_error_and_cause():
     assert returned(system)
 
 
-def test_maxsize_stays_where_another_controller_has_set_a_larger_one():
-    system = rolling()
-    change(system, maximum=20)
-    step(system, "restore")
-    assert group(system).maximum == 20
-    assert not owed(system)
-
-
 def test_maxsize_stays_until_the_desired_size_fits_below_it_and_the_reconciler_restores_it_then():
     system = rolling()
     change(system, desired=11)
