@@ -84,6 +84,16 @@ def test_the_zone_of_the_last_node_is_no_domain_once_its_node_is_gone():
     assert "may run there only when the old node is gone" in run.why
 
 
+@pytest.mark.parametrize(("stays", "first"), [(True, "c"), (False, "b")])
+def test_a_zone_whose_only_pod_to_run_beside_leaves_too_comes_after_one_where_it_stays(stays, first):
+    """The scheduler may put that pod anywhere; where it is the only one, every zone is as good."""
+    databases = [a_pod(f"db-{node}", app="db", node=node, **WEB) for node in (LEAVES, *["node-c"] * stays)]
+    system = a_fleet(near(a_term(ZONE, "db")), *databases)
+    short_in(system, C)
+    short_in(system, A)
+    assert zones_tried(system)[0] == first
+
+
 def test_a_term_that_names_another_namespace_is_compared_there():
     database = a_pod("db-0", app="db", node="node-c", namespace="data")
     system = a_fleet(near(a_term(ZONE, "db", namespaces=["data"])), database)

@@ -125,6 +125,7 @@ def _in_order(
     """Return the options, best first. A later step outweighs those before it: first of all the pods have to run."""
     options = _short_last(options, group, leaving, known)
     options = in_even_zones_first(options, known.even)
+    options = refusing_last(options, known.refusals.alone)
     options = refusing_last(options, known.refusals.draining)
     options = tuple(sorted(options, key=lambda option: option.zone in known.facts.closed))
     return explained(refusing_last(options, known.refusals.gone), known.refusals)

@@ -17,12 +17,11 @@ _NAMED = 3  # pods in one sentence
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZoneRefusals:
-    """Pods (`namespace/name`) that have to move and may not run on a new node, by its zone. `draining`: as long as the
-    node that leaves still exists; `gone`: also when its Node object is deleted.
-    """
+    """Pods (`namespace/name`) that have to move and may not run on a new node, by its zone."""
 
-    draining: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    gone: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    alone: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # unless other pods of their node come along
+    draining: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # while the node that leaves still exists
+    gone: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # also when its Node object is deleted
 
 
 NO_REFUSALS = ZoneRefusals()
@@ -76,6 +75,8 @@ def _with_refused(option: LaunchOption, refusals: ZoneRefusals) -> LaunchOption:
         return replace(option, why=f"{option.why}; {_pods(pods)} may not run there")
     if pods := refusals.draining.get(option.zone):
         return replace(option, why=f"{option.why}; {_pods(pods)} may run there only when the old node is gone")
+    if pods := refusals.alone.get(option.zone):
+        return replace(option, why=f"{option.why}; {_pods(pods)} may run there only if others of the node do")
     return option
 
 

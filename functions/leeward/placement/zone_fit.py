@@ -44,24 +44,25 @@ def zone_refusals(
     by_id = frozenset(pod.key for pod in pods if well_known.ZONE_ID_LABEL in _keys(pod))
     like = next((one for one in nodes if one.name == node), None)
     closed = [one if one.name == node else replace(one, closed="node(s) were not asked") for one in nodes]
-    world = World(closed, pods)
-    world.in_time = in_time
-    draining: dict[str, tuple[str, ...]] = {}
-    gone: dict[str, tuple[str, ...]] = {}
+    whole = World(closed, pods)
+    worlds = {"draining": (whole, False), "gone": (whole, True)}
+    if any(pod.needs.near for pod in pods if pod.key in tied):  # the pod beside which one has to run may go elsewhere
+        worlds["alone"] = (World(closed, [pod for pod in pods if pod.node != node or pod.key in tied]), True)
+    found: dict[str, dict[str, tuple[str, ...]]] = {name: {} for name in worlds}
     for zone, told in sorted(zones.items()):
         zone_id = told or ids.get(zone, "")
         judged = frozenset(tied) - (frozenset() if zone_id else by_id)
-        for deleted, found in ((False, draining), (True, gone)):
+        for name, (world, deleted) in worlds.items():
             if not in_time():
                 return None
+            world.in_time = in_time
             templates = [_template(like, zone, zone_id)] if like is not None else []
             packing = attempt(world, [node], templates=templates, at_most=1, deleted=deleted)
             if packing.timed_out:
                 return None
-            refused = sorted(one.pod for one in packing.unplaced if one.pod in judged)
-            if refused:
-                found[zone] = tuple(refused)
-    return ZoneRefusals(draining=draining, gone=gone)
+            if refused := sorted(one.pod for one in packing.unplaced if one.pod in judged):
+                found[name][zone] = tuple(refused)
+    return ZoneRefusals(**found)
 
 
 def _keys(pod: PodSpec) -> frozenset[str]:

@@ -19,6 +19,16 @@ OF_PLANNING = (
         tests=("tests/state_machines/test_replacement_zones.py",),
     ),
     Planted(
+        name="a replacement counts on pods of its node to come along",
+        story="takes the zone of the pod that one has to run beside, which leaves too and may land anywhere",
+        edits=(
+            edit(
+                "leeward.placement.zone_fit.zone_refusals", "if any(pod.needs.near", "if False and any(pod.needs.near"
+            ),
+        ),
+        tests=("tests/state_machines/test_replacement_zones.py",),
+    ),
+    Planted(
         name="a node is empty since the annotation says so",
         story="trusts what was written five minutes ago, whatever has run since",
         edits=(
