@@ -53,6 +53,14 @@ def test_what_may_pass_is_tried_again(task):
     assert {"Lambda.Unknown", "Sandbox.Timedout", "ClusterUnreachableError", "ThrottledError"} <= retried
 
 
+def test_a_group_whose_maxsize_is_put_back_is_waited_for_longer_than_a_caller_that_died():
+    for graph in GRAPHS:
+        if graph.name != "node-termination":  # which launches nothing then
+            for task in graph.tasks.values():
+                retries = [retry for retry in task["Retry"] if "GroupBusyError" in retry["ErrorEquals"]]
+                assert [retry["MaxAttempts"] * retry["IntervalSeconds"] / 2 > 300 for retry in retries] == [True]
+
+
 @steps
 def test_a_short_403_is_waited_for_half_a_minute_and_no_longer(task):
     """An API server that has just started knows no roles for seconds."""

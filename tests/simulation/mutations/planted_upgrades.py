@@ -76,6 +76,18 @@ OF_UPGRADE_EDGES = (
         tests=("tests/unit/upgrade/test_maximum.py",),
     ),
     Planted(
+        name="a pass between the item and the call forgets the owner's MaxSize",
+        story="settles an item whose value the group does not have, whoever is about to set it",
+        edits=(
+            edit(
+                "leeward.termination.maximum_size.put_back",
+                "or rest.holders or _in_use(name, cluster, ports, works, ending)",
+                "or rest.holders",
+            ),
+        ),
+        tests=("tests/unit/upgrade/test_maximum.py",),
+    ),
+    Planted(
         name="MaxSize stays raised where others have used it",
         story="puts it back once the desired size fits and never thinks of it while it does not",
         edits=(edit("leeward.termination.maximum_size.put_back", "max(item.before, group.desired)", "item.before"),),

@@ -5,9 +5,10 @@ from dataclasses import replace
 import pytest
 
 from leeward.disruption.completion import restore_groups
-from leeward.errors import ObjectGoneError
+from leeward.errors import GroupBusyError, ObjectGoneError
 from leeward.model.capacity import RaisedMaximum
 from leeward.reconcile.reconciler import reconcile_once
+from leeward.termination.maximum_size import allow
 from leeward.upgrade.completion import restore_group
 from tests.fakes.builders import GROUP, a_group, an_instance
 from tests.fakes.disruptions import a_disruption
@@ -135,3 +136,33 @@ def test_a_disruption_run_owes_nothing_to_a_group_that_its_owner_has_deleted():
     system.group_changes.fail("resume", ObjectGoneError("no Auto Scaling group"))
     record = restore_groups(replace(a_disruption(), suspended=(GROUP,)), system.ports)
     assert record.suspended == ()
+
+
+def test_while_maxsize_is_put_back_nothing_is_raised_and_the_step_is_tried_again():
+    system = a_system()
+    system.maxima.write(replace(system.maxima.read(GROUP), restoring=system.clock.now()))
+    with pytest.raises(GroupBusyError):
+        allow(GROUP, system.ports, size=8)
+    assert maximum(system) == RAISED
+
+
+@pytest.mark.parametrize("ends", [False, True])
+def test_the_owner_s_maxsize_is_known_to_a_step_that_died_before_it_raised_it(monkeypatch, ends):
+    system = a_system(maximum=BEFORE)
+    system.maxima.write(replace(system.maxima.read(GROUP), raised=()))
+    system.upgrades.write(a_record(system, execution="web-a-1"))
+    system.upgrade_executions.start("web-a-1", {})
+
+    def dies(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(system.group_changes, "raise_to", dies)
+        with pytest.raises(KeyboardInterrupt):
+            allow(GROUP, system.ports, size=8)
+    reconcile_once(system.ports)
+    if not ends:
+        allow(GROUP, system.ports, size=8)
+        assert maximum(system) == 8
+    restore_group(a_record(system), system.ports)
+    assert (maximum(system), owed(system)) == (BEFORE, False)
