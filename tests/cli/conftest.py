@@ -5,8 +5,11 @@ import sys
 
 import pytest
 
+from leeward.adapters import wiring
 from leeward.cli.main import DEBUG
 from tests.cli.command import Command
+from tests.fakes.builders import CLUSTER
+from tests.fakes.deployment import FakeDeployment
 
 
 @pytest.fixture(autouse=True)
@@ -32,3 +35,12 @@ def answer(monkeypatch):
         monkeypatch.setenv("COLUMNS", "1000")
 
     return typed
+
+
+@pytest.fixture
+def deployment(monkeypatch, system):
+    """The deployment of the module's `system`."""
+    found = FakeDeployment(CLUSTER, listed=system.groups.by_name.values())
+    monkeypatch.setattr(wiring, "command_line_deployment", lambda *_: found)
+    monkeypatch.setattr(wiring, "command_line_ports", lambda *_: system.ports)
+    return found

@@ -6,7 +6,6 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from leeward.adapters import wiring
 from leeward.blockers.blocker import BlockerKind
 from leeward.doctor import expected
 from leeward.doctor.finding import Check, State
@@ -16,7 +15,7 @@ from leeward.upgrade.preflight.findings import Code
 from tests.cli.command import SMALL
 from tests.fakes.builders import CLUSTER, GROUP, PUT_BY_SYNC, a_group, a_node, an_instance, our_hook
 from tests.fakes.clock import START
-from tests.fakes.deployment import FakeDeployment, a_queue
+from tests.fakes.deployment import a_queue
 from tests.fakes.system import FakeSystem
 
 SCHEMA = json.loads(Path("docs/schema/doctor.json").read_text())
@@ -33,14 +32,6 @@ def system():
     )
     for kind in FactKind:
         found.catalog.keep(CLUSTER, kind, Sheet(synced=START, content={}))
-    return found
-
-
-@pytest.fixture
-def deployment(monkeypatch, system):
-    found = FakeDeployment(CLUSTER, listed=system.groups.by_name.values())
-    monkeypatch.setattr(wiring, "command_line_deployment", lambda *_: found)
-    monkeypatch.setattr(wiring, "command_line_ports", lambda *_: system.ports)
     return found
 
 

@@ -10,7 +10,6 @@ import pytest
 from leeward.adapters import wiring
 from tests.cli.command import SMALL
 from tests.fakes.builders import CLUSTER, GROUP, a_group
-from tests.fakes.deployment import FakeDeployment
 from tests.fakes.system import FakeSystem
 
 SCHEMA = json.loads(Path("docs/schema/pause.json").read_text())
@@ -20,14 +19,6 @@ NOW = ("--now", "2026-03-02T10:00:00Z")
 @pytest.fixture
 def system():
     return FakeSystem(groups=[a_group(GROUP, "i-0abc")])
-
-
-@pytest.fixture
-def deployment(monkeypatch, system):
-    found = FakeDeployment(CLUSTER, listed=system.groups.by_name.values())
-    monkeypatch.setattr(wiring, "command_line_deployment", lambda *_: found)
-    monkeypatch.setattr(wiring, "command_line_ports", lambda *_: system.ports)
-    return found
 
 
 @pytest.fixture

@@ -14,12 +14,11 @@ import pytest
 from local.interactive import state
 from tests.local.first_day_page import PAGE, Replaced, differences, page
 from tests.local.first_day_story import FOLDER, STORY, Command
-from tests.local.processes import processes_in
+from tests.local.processes import PATIENCE, processes_in, stack_of
 from tests.tools import need
 
 pytestmark = [pytest.mark.local, pytest.mark.long]
 
-PATIENCE = 600  # seconds: only how long a test that fails takes
 ROOT = Path.cwd()
 SETTINGS = {
     "COLUMNS": "120",
@@ -33,22 +32,8 @@ SETTINGS = {
 @pytest.fixture
 def first_terminal(tmp_path):
     """`make local STACK_ONLY=1`, ready."""
-    log = tmp_path / "output"
-    with log.open("w") as stream:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "local", "--stack-only", "--dir", str(tmp_path)],
-            stdin=subprocess.DEVNULL,
-            stdout=stream,
-            stderr=subprocess.STDOUT,
-        )
-    deadline = time.monotonic() + PATIENCE
-    while "Ctrl-C" not in log.read_text():
-        assert process.poll() is None, log.read_text()
-        assert time.monotonic() < deadline, log.read_text()
-        time.sleep(0.3)
-    yield process
-    process.kill()
-    process.wait()
+    with stack_of([sys.executable, "-m", "local", "--stack-only", "--dir", str(tmp_path)], tmp_path) as process:
+        yield process
 
 
 def run(command, environment):

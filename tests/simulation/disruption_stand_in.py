@@ -5,10 +5,8 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from leeward.policy.document import Budget, ClusterPolicies, DisruptionPolicy
-from simulation import functions
 from simulation.definitions import DISRUPTION_RUN
 from simulation.fault_rates import Faults
-from simulation.faults import Killed
 from simulation.world import World
 from tests.simulation.fleet_stand_in import Fleet, GroupPlan, budget, deployment, policies
 
@@ -127,18 +125,3 @@ class Disrupted:
 
 
 __all__ = ["CHANGED", "DECIDED", "FIRST", "GROUP", "Disrupted", "a_fleet", "a_wasteful_fleet", "deployment"]
-
-
-def killed_after(step, monkeypatch):
-    """Kill fn disrupt twice when the effects of the step are done; answer the list in which each death is noted."""
-    real, killed = functions.step, []
-
-    def dies(function, call, ports):
-        answer = real(function, call, ports)
-        if function == "disrupt" and call["step"] == step and len(killed) < 2:
-            killed.append(step)
-            raise Killed(step)
-        return answer
-
-    monkeypatch.setattr(functions, "step", dies)
-    return killed

@@ -10,6 +10,8 @@ from leeward.policy.document import (
     GroupSelector,
     NodePolicy,
 )
+from simulation import functions
+from simulation.faults import Killed
 from simulation.plans import AutoscalerPlan
 
 ZONES = ("us-east-1a", "us-east-1b", "us-east-1c")
@@ -80,3 +82,18 @@ def budget(name: str = "web", unavailable: int = 1) -> dict:
 
 
 SMALL = Fleet(workloads=(deployment(), budget()))
+
+
+def killed_after(function, step, monkeypatch):
+    """Kill the function twice when the effects of the step are done; return the list in which each death is noted."""
+    real, killed = functions.step, []
+
+    def dies(name, call, ports):
+        answer = real(name, call, ports)
+        if name == function and call["step"] == step and len(killed) < 2:
+            killed.append(step)
+            raise Killed(step)
+        return answer
+
+    monkeypatch.setattr(functions, "step", dies)
+    return killed

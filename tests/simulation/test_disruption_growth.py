@@ -6,8 +6,8 @@ from leeward.errors import AwsUnavailableError
 from leeward.model.launch_refusal import RefusalCause, fix_for
 from simulation.owners import set_desired
 from tests.fakes.refusals import REFUSALS
-from tests.simulation.disruption_stand_in import DECIDED, GROUP, Disrupted, a_fleet, killed_after
-from tests.simulation.fleet_stand_in import GroupPlan
+from tests.simulation.disruption_stand_in import DECIDED, GROUP, Disrupted, a_fleet
+from tests.simulation.fleet_stand_in import GroupPlan, killed_after
 
 DENIED = REFUSALS[RefusalCause.DENIED]
 ZONE = ("us-east-1a",)
@@ -79,7 +79,7 @@ def test_growth_that_an_owner_cancels_is_not_waited_for():
 
 @pytest.mark.parametrize("step", ["launch", "ready", "validate-again", "terminate", "follow", "end"])
 def test_killed_after_any_step_the_group_grows_once(step, monkeypatch):
-    killed = killed_after(step, monkeypatch)
+    killed = killed_after("disrupt", step, monkeypatch)
     world = Disrupted(an_unserved_fleet()).drifting().run()
     assert killed == [step, step]
     assert (world.versions, world.sizes(), set(raised(world))) == (["2", "2", "2"], {GROUP: (3, 3)}, {4})

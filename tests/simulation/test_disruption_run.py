@@ -27,9 +27,8 @@ from tests.simulation.disruption_stand_in import (
     a_fleet,
     a_wasteful_fleet,
     deployment,
-    killed_after,
 )
-from tests.simulation.fleet_stand_in import GroupPlan, budget
+from tests.simulation.fleet_stand_in import GroupPlan, budget, killed_after
 
 DEFINITION = read_definition(Path("functions/leeward/disruption/state_machine.asl.yaml"))
 ROOMY = (deployment("web", 4), budget("web"))
@@ -510,7 +509,7 @@ STEPS = ["take", "validate", "taint", "launch", "ready", "validate-again", "term
 @pytest.mark.parametrize("step", drawn(STEPS))
 def test_killed_after_any_step_it_does_the_same_again_and_changes_nothing(step, monkeypatch):
     """The function dies when its effects are done: the state machine takes the step once more."""
-    killed = killed_after(step, monkeypatch)
+    killed = killed_after("disrupt", step, monkeypatch)
     world = Disrupted().drifting().run()
     assert killed == [step, step]
     assert (world.versions, world.launches) == (["2", "2", "2"], 3)

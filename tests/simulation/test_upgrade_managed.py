@@ -14,9 +14,9 @@ from simulation.fault_rates import Faults
 from simulation.faults import Killed
 from simulation.image_aliases import PUBLIC, VERSION
 from tests.drawing import drawn
-from tests.simulation.fleet_stand_in import budget, deployment
+from tests.simulation.fleet_stand_in import budget, deployment, killed_after
 from tests.simulation.managed_stand_in import NODEGROUP, Managed
-from tests.simulation.upgrade_stand_in import BEGIN, a_fleet, killed_twice_after
+from tests.simulation.upgrade_stand_in import BEGIN, a_fleet
 
 IMPOSSIBLE = (deployment("web", 8), budget("web", 0))
 HOURLY = Window(schedule="0 * * * *", duration=timedelta(minutes=10))  # a world begins at midnight
@@ -254,7 +254,7 @@ def test_stopped_anywhere_and_started_again_it_is_one_update(after):
 
 @pytest.mark.parametrize("step", drawn(["take-lease", "start-managed", "watch-managed", "restore"], 2))
 def test_killed_after_any_step_it_does_the_same_again_and_changes_nothing(step, monkeypatch):
-    killed = killed_twice_after(step, monkeypatch)
+    killed = killed_after("upgrade", step, monkeypatch)
     world = Managed().start(launchTemplateVersion="2")
     outcome = world.world.run(2.0, 900)
     assert (killed, outcome.violations, world.ended()) == ([step, step], (), "Upgraded")

@@ -14,8 +14,8 @@ from simulation.fault_rates import Faults
 from simulation.owners import set_desired
 from tests.drawing import drawn
 from tests.fakes.refusals import REFUSALS
-from tests.simulation.fleet_stand_in import budget, deployment
-from tests.simulation.upgrade_stand_in import BEGIN, FIRST, GROUP, Upgraded, a_fleet, killed_twice_after
+from tests.simulation.fleet_stand_in import budget, deployment, killed_after
+from tests.simulation.upgrade_stand_in import BEGIN, FIRST, GROUP, Upgraded, a_fleet
 from tests.simulation.upgrade_story import stop_in
 
 NEVER = Window(schedule="0 0 29 2 *", duration=timedelta(hours=1))
@@ -319,7 +319,7 @@ STEPS = ["take-lease", "check", "prepare", "point", "launch", "gate", "cordon", 
 @pytest.mark.parametrize("step", drawn(STEPS))
 def test_killed_after_any_step_it_does_the_same_again_and_changes_nothing(step, monkeypatch):
     """The function dies when its effects are done: the state machine takes the step once more."""
-    killed = killed_twice_after(step, monkeypatch)
+    killed = killed_after("upgrade", step, monkeypatch)
     world = Upgraded().start(launchTemplateVersion="2")
     outcome = world.world.run(1.0, 900)
     assert (killed, outcome.violations) == ([step, step], ())

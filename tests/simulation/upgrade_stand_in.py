@@ -4,10 +4,8 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from leeward.policy.document import Canary, ClusterPolicies, UpdatePolicy
-from simulation import functions
 from simulation.definitions import NODE_GROUP_UPGRADE, UPGRADES
 from simulation.fault_rates import Faults
-from simulation.faults import Killed
 from simulation.machine import Execution
 from simulation.world import World
 from tests.simulation.fleet_stand_in import Fleet, GroupPlan, budget, deployment, policies
@@ -142,18 +140,3 @@ def entered(execution):
 
 
 __all__ = ["BEGIN", "FIRST", "GROUP", "OTHERS", "Upgraded", "a_fleet", "timedelta", "updating"]
-
-
-def killed_twice_after(step, monkeypatch):
-    """The function dies when the effects of the step are done, twice. Return the list of these deaths."""
-    real, killed = functions.step, []
-
-    def dies(function, call, ports):
-        answer = real(function, call, ports)
-        if function == "upgrade" and call["step"] == step and len(killed) < 2:
-            killed.append(step)
-            raise Killed(step)
-        return answer
-
-    monkeypatch.setattr(functions, "step", dies)
-    return killed

@@ -216,22 +216,6 @@ def test_a_pod_whose_eviction_fails_is_asked_some_times_a_minute():
     assert system.kubernetes.asked["evict"] <= 25
 
 
-def test_evictions_end_at_the_moment_at_which_the_instance_is_let_go():
-    pods = [a_pod(f"web-{n}", labels={"app": f"a{n}"}) for n in range(200)]
-    system = a_system(hooks=[our_hook()], pods=pods)
-    spot(system)
-    evict, last = system.kubernetes.evict, []
-
-    def slow(pod, grace_seconds=None):
-        system.clock.advance(seconds=1)
-        last.append(system.clock.now())
-        evict(pod, grace_seconds)
-
-    system.kubernetes.evict = slow
-    Walker(system).run(I)
-    assert timedelta(seconds=100) < last[-1] - START <= timedelta(seconds=116)
-
-
 def test_a_node_that_cannot_be_tainted_is_drained_before_ec2_takes_it():
     system = a_system(pods=[a_pod()])
     system.kubernetes.fail("taint", ClusterUnreachableError("failed calling webhook on nodes (HTTP 500)"))

@@ -7,17 +7,14 @@ import shlex
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
 from local.aws.settings import KUBERNETES_VERSION
 from local.interactive import playground, state
-from tests.local.processes import processes_in
+from tests.local.processes import PATIENCE, processes_in, stack_of
 
 pytestmark = [pytest.mark.local, pytest.mark.long]
-
-PATIENCE = 600  # seconds: only how long a test that fails takes
 
 
 @pytest.fixture(scope="module")
@@ -28,22 +25,9 @@ def directory(tmp_path_factory):
 @pytest.fixture(scope="module")
 def local(directory):
     """The running stack, started as a shell without job control starts `make local &`: with SIGINT ignored."""
-    log = directory / "output"
-    with log.open("w") as stream:
-        process = subprocess.Popen(
-            ["sh", "-c", 'trap "" INT; exec "$@"', "sh", sys.executable, "-m", "local", "--dir", str(directory)],
-            stdin=subprocess.DEVNULL,
-            stdout=stream,
-            stderr=subprocess.STDOUT,
-        )
-    deadline = time.monotonic() + PATIENCE
-    while "Ctrl-C" not in log.read_text():
-        assert process.poll() is None, log.read_text()
-        assert time.monotonic() < deadline, log.read_text()
-        time.sleep(0.3)
-    yield process
-    process.kill()
-    process.wait()
+    deaf = ["sh", "-c", 'trap "" INT; exec "$@"', "sh"]
+    with stack_of([*deaf, sys.executable, "-m", "local", "--dir", str(directory)], directory) as process:
+        yield process
 
 
 def exported(text):

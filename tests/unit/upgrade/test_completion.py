@@ -111,31 +111,10 @@ def test_a_step_that_raised_ends_the_upgrade_with_its_error_and_cause():
     assert returned(system)
 
 
-def test_maxsize_stays_until_the_desired_size_fits_below_it_and_the_reconciler_restores_it_then():
-    system = rolling()
-    change(system, desired=11)
-    step(system, "note-failure", replace(RUN, next=UpgradeNext.EVICTION_FAILURE, why="pods"))
-    assert group(system).maximum == 11
-    assert (owed(system), system.maxima.read(GROUP).raised[-1]) == (True, 11)
-    change(system, desired=10)
-    system.upgrade_executions.open.clear()
-    assert GROUP in reconcile_once(system.ports).restored
-    assert returned(system)
-
-
-def owing():
-    """An upgrade that has ended while its MaxSize could not be put back yet."""
-    system = rolling()
-    change(system, desired=11)
-    step(system, "note-failure", replace(RUN, next=UpgradeNext.EVICTION_FAILURE, why="pods"))
-    change(system, desired=10)
-    system.upgrade_executions.open.clear()
-    return system
-
-
 def test_the_reconciler_restores_maxsize_in_a_group_that_no_policy_selects():
     """Its upgrade was started with that finding overridden, or the policy has changed since."""
-    system = owing()
+    system = rolling()
+    system.upgrade_executions.open.clear()
     system.clusters.policies_of["blue"] = policies(a_policy("other", "batch-*"))
     assert GROUP in reconcile_once(system.ports).restored
     assert returned(system)
