@@ -11,7 +11,8 @@ from simulation.case import Case
 CASES = (
     Case(seed=700, hours=1.0, per_hour=12.0, upgrades=2.0, disruption=True),
     Case(seed=705, hours=1.0, per_hour=12.0, upgrades=2.0, disruption=True),
-    Case(seed=5, hours=1.0, per_hour=12.0),  # these two: MaxSize is raised for a node and put back
+    Case(seed=5, hours=1.0, per_hour=12.0),  # these three: MaxSize is raised for a node and put back
+    Case(seed=7, hours=1.0, per_hour=12.0),
     Case(seed=11, hours=1.0, per_hour=12.0),
 )
 

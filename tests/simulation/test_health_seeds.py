@@ -9,6 +9,7 @@ import pytest
 
 from leeward.model.termination import Status
 from simulation import fleets
+from simulation.asked import Asked, Kind
 from simulation.case import Case
 from simulation.world import CONVERGE, World
 from tests.drawing import drawn
@@ -43,6 +44,7 @@ class Trouble:
             return
         if self._dice.random() < 0.5:
             member.impaired = self._world.timeline.now()
+            self._world.asked.append(Asked(at=member.impaired, instance=member.id, kind=Kind.ILL))
             return
         self._say(member, "Unknown")
         if self._dice.random() < 0.3:

@@ -75,7 +75,7 @@ def test_a_hook_may_time_out_where_its_owner_has_taken_it_out_of_the_policies(wo
 )
 def test_a_hook_is_unnamed_while_no_policy_in_force_names_it(at, hook, unnamed):
     shown = ShownHooks()
-    named, removed = policies(a_policy(hooks=("named",))).policies, policies(a_policy("other", "batch-*")).policies
+    named, removed = policies(a_policy(hooks=("named",))), policies(a_policy("other", "batch-*"))
     shown.deployed = [(0.0, named), (20.0, removed), (90.0, named)]
     shown.timeline = SimpleNamespace(now=lambda: 100.0)
     shown.fleet = SimpleNamespace(groups={GROUP: SimpleNamespace(tags={})})

@@ -69,13 +69,10 @@ OF_DISRUPTION = (
     ),
     Mutation(
         name="MaxSize is not put back after a disruption run",
-        story="raises MaxSize for the replacement and counts on the group's owner",
+        story="leaves MaxSize to the run that names the group, whether it is open or not",
         breaks=edited(
-            edit(
-                f"{DISRUPTION}.completion.restore_groups",
-                "not ports.group_changes.put_back_maximum(name, maximum, partly=True)",
-                "False",
-            )
+            edit("leeward.termination.maximum_size._in_use", "run.open and name", "name"),
+            edit(f"{DISRUPTION}.completion.restore_groups", "release(record.groups,", "release((),"),
         ),
         rules=frozenset({Rule.RESTORED}),
         scenario=DISRUPTIONS,

@@ -55,9 +55,7 @@ OF_SHIFTS = (
         story="restores the group at the end of an upgrade as always",
         breaks=edited(
             edit(
-                "leeward.upgrade.completion._restored",
-                "record.suspended and not ports.catalog.zonal_shifts(record.cluster).shifts",
-                "record.suspended",
+                "leeward.upgrade.completion.restore_group", " or ports.catalog.zonal_shifts(record.cluster).shifts", ""
             )
         ),
         rules=frozenset({Rule.SHIFT_BALANCE}),

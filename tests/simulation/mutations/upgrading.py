@@ -122,7 +122,7 @@ OF_UPGRADES = (
         name="a stopped upgrade keeps what it has changed in the group",
         story="relies on the last step of the execution, which an operator's stop skips",
         breaks=edited(
-            edit(f"{UPGRADE}.reconciler._needs_restore", "return ", "return False and "),
+            edit(f"{UPGRADE}.reconciler._restored", "restore_group(record, ports) if record.suspended else", ""),
             edit(
                 f"{UPGRADE}.reconciler.handle_failed_execution",
                 'restore_group(_stopped(record, f"ended with {status}", ports.clock), ports)',
