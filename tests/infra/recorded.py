@@ -14,6 +14,7 @@ CASES = (
     Case(seed=5, hours=1.0, per_hour=12.0),  # these three: MaxSize is raised for a node and put back
     Case(seed=7, hours=1.0, per_hour=12.0),
     Case(seed=11, hours=1.0, per_hour=12.0),
+    Case(seed=307, hours=1.0, per_hour=12.0, upgrades=4.0),
 )
 
 

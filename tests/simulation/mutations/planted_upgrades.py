@@ -77,7 +77,7 @@ OF_UPGRADE_EDGES = (
     ),
     Planted(
         name="a pass between the item and the call forgets the owner's MaxSize",
-        story="settles an item whose value the group does not have, whoever is about to set it",
+        story="settles an item whose value the group does not have, also one that is about to be set",
         edits=(
             edit(
                 "leeward.termination.maximum_size.put_back",
