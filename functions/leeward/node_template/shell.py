@@ -47,12 +47,13 @@ _STARTS = {"{": "{", "if": "if", "while": "loop", "until": "loop", "for": "loop"
 _PARTS = {"then": "if", "elif": "if", "else": "if", "do": "loop"}
 _ENDS = {"}": "{", "fi": "if", "done": "loop", "esac": "case"}
 _VARIABLE = re.compile(r"(?<!\\)\$\{?(\w{1,100})")
+_QUOTES = re.compile(r"[\"']|\\(?=\W)")
 _PARENTHESES = re.compile(r"\([ \t]*\)")
 
 
 def plain(word: str) -> str:
     """Return the word without its quotes."""
-    return re.sub(r"[\"']|\\(?=\W)", "", word)
+    return _QUOTES.sub("", word) if "'" in word or '"' in word or "\\" in word else word
 
 
 def inner(word: str) -> str:
