@@ -6,7 +6,7 @@ LeewardError
 │   ├── ThrottledError            AWS or the Kubernetes API asked to slow down
 │   ├── AwsUnavailableError       an AWS call failed on AWS's side or on the way
 │   │   └── AwsUnreachableError   no connection to the API's endpoint, or no answer in time
-│   ├── GroupBusyError            other work on the group goes on for some minutes
+│   ├── GroupBusyError            another change of the group, which ends within minutes
 │   ├── NewerRecordError          a record holds what only another version of Leeward knows
 │   ├── FacetUnavailableError     a part of the cluster's state that is needed could not be read
 │   └── UnexpectedError           a defect: an exception that is none of these, caught where one item is isolated
@@ -51,7 +51,7 @@ class AwsUnreachableError(AwsUnavailableError):
 
 
 class GroupBusyError(RetryableError):
-    """Conflict with other work on the group that ends within minutes: a run that holds it, or MaxSize put back."""
+    """Conflict with another change of the group that ends within minutes: a disruption run, or MaxSize put back."""
 
 
 class NewerRecordError(RetryableError):

@@ -13,7 +13,7 @@ CALLS = {
 
 
 def calls(path):
-    """Names of the methods that a module calls; of `raise_to` only where it is told a MaxSize."""
+    """Names of the methods that a module calls; `raise_to` has a name of its own where MaxSize is an argument."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Call):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")

@@ -262,7 +262,7 @@ def test_help_of_a_command_imports_what_its_arguments_need(command):
 
 
 def shell(line):
-    """What a shell gets of the process itself: the interpreter writes what is left when it ends."""
+    """Output and exit code of a process: the interpreter flushes its buffers at the end."""
     command = ["bash", "-c", f"{sys.executable} -m leeward.cli.main {line}"]
     environment = {**os.environ, "PYTHONPATH": "functions"}
     return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)

@@ -80,7 +80,7 @@ MUST_SHOW = {
 
 
 def screen(arguments, columns, rows=24, code=0):
-    """What a terminal of this size gets of a command with this exit code."""
+    """Output of a command with this exit code on a terminal of this size."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
     environment = {**os.environ, "NO_COLOR": "1", "PYTHONPATH": "functions", "TERM": "xterm"}

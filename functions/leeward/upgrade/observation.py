@@ -12,16 +12,16 @@ from leeward.model.group import Group
 from leeward.model.instance import Instance
 from leeward.model.termination import Status, TerminationRecord
 from leeward.model.visible import quoted
-from leeward.policy.document import ClusterSettings, GroupSelector, NodePolicy
+from leeward.policy.document import ClusterSettings, NodePolicy
 from leeward.ports import Ports
 from leeward.ports.autoscaling import Groups, Maxima
 from leeward.ports.clock import Clock
-from leeward.ports.kubernetes import Clusters
 from leeward.ports.records import Claims
 from leeward.snapshot.cluster import ClusterSnapshot
 from leeward.termination import capacity_ledger
 from leeward.termination.maximum_size import owners_maximum
 from leeward.termination.requests import ReadableRecords, read_apart
+from leeward.termination.situation import UNSELECTED
 from leeward.time_budget import SearchTime
 from leeward.upgrade.members import UpgradeTarget
 from leeward.upgrade.preflight.model import FOR_SEARCH, Preflight, PreflightInputs
@@ -68,11 +68,6 @@ def described(group: str, groups: Groups) -> Group:
     return description
 
 
-def policy_of(cluster: str, group: Group, clusters: Clusters) -> NodePolicy | None:
-    """Return the policy that selects the group."""
-    return clusters.policies(cluster).policy_of(group)
-
-
 def observe(record: UpgradeRecord, ports: Ports, inputs: PreflightInputs | None = None) -> Observation:
     """Observe with three lists of the cluster, one DescribeAutoScalingGroups, one DescribeInstances, one read of the
     table for zonal shifts and one for each hundred members; with budgets for Upgrade, the cluster's groups, and one
@@ -81,7 +76,7 @@ def observe(record: UpgradeRecord, ports: Ports, inputs: PreflightInputs | None 
     group = described(record.group, ports.groups)
     policies = ports.clusters.policies(record.cluster)
     policy = policies.policy_of(group)
-    chosen = policy or NodePolicy(name="(defaults)", selector=GroupSelector())
+    chosen = policy or UNSELECTED
     kubernetes = ports.clusters.kubernetes(record.cluster)
     instances = ports.instances.describe(member.id for member in group.instances)
     others = others_of(chosen, group, record.cluster, ports.clusters, ports.groups)

@@ -13,7 +13,6 @@ from typing import Any
 from leeward.errors import InvalidInputError, ObjectGoneError
 from leeward.model.instance import cluster_of
 from leeward.model.visible import QUOTED, quoted, visible
-from leeward.policy.document import GroupSelector, NodePolicy
 from leeward.ports import Ports
 from leeward.ports.autoscaling import Groups
 from leeward.ports.clock import Clock
@@ -21,8 +20,9 @@ from leeward.ports.compute import Templates
 from leeward.ports.eks import ManagedState, ManagedUpdates
 from leeward.ports.executions import NamedExecutions
 from leeward.ports.records import Upgrades
+from leeward.termination.situation import UNSELECTED
 from leeward.upgrade.control import limits, with_control
-from leeward.upgrade.observation import described, existing_groups, fresh_record, policy_of
+from leeward.upgrade.observation import described, existing_groups, fresh_record
 from leeward.upgrade.record import ControlRequest, UpgradeRecord, UpgradeRequest
 from leeward.upgrade.run import REFUSED_UPDATE, UpgradeNext, UpgradeRun, is_held, written
 from leeward.upgrade.targets import as_launched, is_gone, launched_instead
@@ -233,7 +233,7 @@ def _new_record(
     cluster = cluster or cluster_of(group.tags, ports.clusters.names()) or ""
     if cluster not in ports.clusters.names():
         raise InvalidInputError(f"group {group.name}: found no cluster of ours in its tags, expected one of them")
-    policy = policy_of(cluster, group, ports.clusters) or NodePolicy(name="(defaults)", selector=GroupSelector())
+    policy = ports.clusters.policies(cluster).policy_of(group) or UNSELECTED
     fresh = fresh_record(group, cluster, policy, request, ports.clock)
     return fresh if last is None else replace(fresh, suspended=last.suspended)
 

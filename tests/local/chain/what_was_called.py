@@ -1,4 +1,4 @@
-"""What the functions of a room called, against their roles: tests that each room runs last."""
+"""Calls of the functions of a room, compared with their roles: tests that each room runs last."""
 
 import pytest
 

@@ -12,8 +12,8 @@ from leeward.cli.pause.shown import pause_lines
 from leeward.cli.upgrade.tables import plan_report, recorded_report
 from leeward.errors import InvalidInputError, LeewardError, NotDeployedError
 from leeward.model.group import Group
-from leeward.policy.document import GroupSelector, NodePolicy
-from leeward.upgrade.observation import fresh_record, policy_of
+from leeward.termination.situation import UNSELECTED
+from leeward.upgrade.observation import fresh_record
 from leeward.upgrade.preflight.findings import Code, blocking
 from leeward.upgrade.preflight.gather import gather_preflight
 from leeward.upgrade.preflight.model import Preflight
@@ -55,9 +55,7 @@ def preflight_of(arguments: argparse.Namespace, context: ClusterContext) -> Pref
         }
     )
     _check_version(context, group, request.template_version)
-    policy = policy_of(context.cluster, group, ports.clusters) or NodePolicy(
-        name="(defaults)", selector=GroupSelector()
-    )
+    policy = ports.clusters.policies(context.cluster).policy_of(group) or UNSELECTED
     preflight = gather_preflight(fresh_record(group, context.cluster, policy, request, ports.clock), ports)
     return replace(preflight, inputs=replace(preflight.inputs, no_policies=_no_policies(context, group.name)))
 

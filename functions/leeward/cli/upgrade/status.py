@@ -12,12 +12,13 @@ from leeward.cli.upgrade.tables import status_report
 from leeward.errors import InvalidInputError
 from leeward.model.group import Group
 from leeward.model.visible import visible
-from leeward.policy.document import GroupSelector, NodePolicy
+from leeward.policy.document import NodePolicy
 from leeward.ports import Ports
 from leeward.ports.compute import LaunchSources
 from leeward.ports.eks import KnownNodegroups
+from leeward.termination.situation import UNSELECTED
 from leeward.upgrade.members import UpgradeTarget
-from leeward.upgrade.observation import described, fresh_record, observe, policy_of
+from leeward.upgrade.observation import described, fresh_record, observe
 from leeward.upgrade.record import UpgradeRecord, UpgradeRequest
 from leeward.upgrade.run import is_held, is_running
 from leeward.upgrade.status import Running, UpgradeStatus, status_of
@@ -77,7 +78,7 @@ def running(group: str, record: UpgradeRecord | None, ports: Ports) -> Running:
 
 def _unrecorded(group: Group, cluster: str, ports: Ports) -> UpgradeRecord:
     """Return a record of the group as it stands: its nodes are old or new by the version that it launches from now."""
-    policy = policy_of(cluster, group, ports.clusters) or NodePolicy(name="(defaults)", selector=GroupSelector())
+    policy = ports.clusters.policies(cluster).policy_of(group) or UNSELECTED
     record = fresh_record(group, cluster, policy, UpgradeRequest(), ports.clock)
     if group.launch.template is None:  # a launch configuration: pre-flight reports it
         return record

@@ -27,7 +27,7 @@ from leeward.upgrade.completion import STEPS as END_STEPS
 from leeward.upgrade.control import Hold, Move, Permission, limits, permission
 from leeward.upgrade.failures import blocking_drains, labels_missing, launch_failure, never_joined, not_ready
 from leeward.upgrade.gate import Lack, gate_of
-from leeward.upgrade.observation import Observation, described, observe, policy_of
+from leeward.upgrade.observation import Observation, described, observe
 from leeward.upgrade.preflight.gather import run_preflight
 from leeward.upgrade.record import ControlRequest, UpgradeRecord, UpgradeRequest, update_token
 from leeward.upgrade.run import UpgradeNext, UpgradeRun, read, wait_for_disruption, written
@@ -136,7 +136,7 @@ def _hold(record: UpgradeRecord, ports: Ports) -> tuple[UpgradeRecord, Permissio
     if record.rolling_back:
         return record, None
     group = described(record.group, ports.groups)
-    policy = policy_of(record.cluster, group, ports.clusters)
+    policy = ports.clusters.policies(record.cluster).policy_of(group)
     policies = ports.clusters.policies(record.cluster)
     shifts = ports.catalog.zonal_shifts(record.cluster)
     shifted = next((reason for zone in group.zones if (reason := shifts.reason(zone))), "")
